@@ -89,11 +89,7 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; a training run with `start` gets the encoder settings of its start model.
-
-        Raises:
-            UserError: as in `resolve` and `with_start_model`.
-        """
+        """Return the checked settings; a training run with `start` gets the encoder settings of its start model."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
@@ -191,11 +187,7 @@ def prepare_process() -> None:
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
-    """Return the help text of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`.
-
-    Raises:
-        UserError: as in `settings_below`.
-    """
+    """Return the help text of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`."""
     if topics:
         return "\n\n".join(help_texts.settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
@@ -278,11 +270,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that only a single training run uses several processes, and silence torch's C++ warnings in that case.
-
-    Raises:
-        UserError: torchrun or srun started more than one process of another command or of a sweep.
-    """
+    """Check that only a single training run uses several processes, and silence torch's C++ warnings in that case."""
     processes = started_processes()
     if name != "train":
         processes.check_single(name)

@@ -98,11 +98,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
 
 def attention(settings: AttentionQuery) -> None:
-    """Write a page or table and print the strongest heads for each given candidate, or draw pictures.
-
-    Raises:
-        UserError: as in `show_text` or `draw_pictures`.
-    """
+    """Write a page or table and print the strongest heads for each given candidate, or draw pictures."""
     if settings.draws:
         draw_pictures(settings)
     else:

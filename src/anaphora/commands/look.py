@@ -93,11 +93,7 @@ def has_display() -> bool:
 
 
 def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Sequence[str]) -> None:
-    """Print a sentence, the run's answer and the pronoun's attention row, in the interface language.
-
-    Raises:
-        UserError: as in `OpenRun.explain`.
-    """
+    """Print a sentence, the run's answer and the pronoun's attention row, in the interface language."""
     from rich.console import Console
 
     from anaphora.base.translation import interface_language, spoken_in

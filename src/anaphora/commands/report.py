@@ -88,22 +88,14 @@ class Report(EvidencePlan):
         return {own.kind: own} | public
 
     def check_unused(self, what: str, *unused: str) -> None:
-        """Check that settings without effect on `what` have their default values.
-
-        Raises:
-            UserError: a setting has another value.
-        """
+        """Check that settings without effect on `what` have their default values."""
         default = Report()
         for name in unused:
             if (value := getattr(self, name)) != getattr(default, name):
                 raise UserError(f"{name} ({value}) has no effect on {what}; leave it out")
 
     def check_atlas(self) -> None:
-        """Check that split, language and corpora are valid for an atlas.
-
-        Raises:
-            UserError: a value is not allowed for an atlas.
-        """
+        """Check that split, language and corpora are valid for an atlas."""
         one_of("split", self.split, ("train", "test"))
         one_of("interface_language", self.interface_language, LANGUAGES)
         self.sources()

@@ -215,11 +215,7 @@ def edited_attention(
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
-    """Return the attention weights at each edit point in a forward pass: (B, H, T, T).
-
-    Raises:
-        UserError: the attention in this pass differs from that in the probe, or the model cannot process the texts.
-    """
+    """Return the weights at each edit point, (B, H, T, T); errors are those of `edited_attention` and `run_model`."""
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:
         run_model(model, inputs)

@@ -86,11 +86,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter], name: str) -> set[str]:
-    """Return the names of those parameters in `wanted` that influence the last hidden states of a text of four tokens.
-
-    Raises:
-        UserError: the part cannot run on a text alone.
-    """
+    """Return the names of those parameters in `wanted` that influence the last hidden states of a text of 4 tokens."""
     if not wanted:
         return set()
     ids = torch.tensor([[4, 5, 6, 7]], device=part.device)
@@ -102,11 +98,7 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Replace any exception in the block by a one-line `UserError` that begins with `what`; a `UserError` passes.
-
-    Raises:
-        UserError: the block raised an exception.
-    """
+    """Replace any exception in the block by a one-line `UserError` that begins with `what`; a `UserError` passes."""
     try:
         yield
     except UserError:

@@ -161,11 +161,7 @@ class Limits:
         return cls(name, min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None), vocabulary)
 
     def check(self, text: str, tokens: TokenizedText) -> None:
-        """Check that the model can process a tokenized text.
-
-        Raises:
-            UserError: the text is too long, or has a token outside the model's vocabulary.
-        """
+        """Check that a tokenized text is not too long and has no token outside the model's vocabulary."""
         if self.tokens is not None and len(tokens.ids) > self.tokens:
             raise UserError(
                 N_(

@@ -98,11 +98,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes unquantised weights and names no class of another family.
-
-    Raises:
-        UserError: the weights are quantised, or `architectures` names a class of another family.
-    """
+    """Check that a config.json describes unquantised weights and names no class of another family."""
     quantised = config.get("quantization_config") or config.get("compression_config")
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
@@ -124,9 +120,6 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
     """Check that the library's code names every top-level key of a config.json that changes how attention is computed.
 
     Keys whose value stands for standard attention are skipped. The model is the one that the library has built from it.
-
-    Raises:
-        UserError: the code of the model's family ignores such a key.
     """
     source = _source_of(model)
     for key, value in config.items():

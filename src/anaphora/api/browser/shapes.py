@@ -47,11 +47,7 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def check_supported(run: Run) -> None:
-    """Check that the script supports every part of a run's model; `stored_tokenizer` checks the tokenizer.
-
-    Raises:
-        UserError: a part is not supported; the message names the setting.
-    """
+    """Check that the script supports every part of a run's model; `stored_tokenizer` checks the tokenizer."""
     config = run.config
     kinds = {
         "model.attention": config.model.attention.kind,

@@ -114,11 +114,7 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """Return the page as HTML, with the first model's maps of an example sentence in `language`.
-
-        Raises:
-            UserError: as in `reply`.
-        """
+        """Return the page as HTML, with the first model's maps of an example sentence in `language`."""
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:

@@ -75,11 +75,7 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 def atlas_entry(
     model: AnyModel, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored.
-
-    Raises:
-        UserError: as in `score_on`.
-    """
+    """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored."""
     folder = _folder(settings, name, corpus)
     provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)

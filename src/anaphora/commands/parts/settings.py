@@ -71,11 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that the settings of a sentence are consistent.
-
-    Raises:
-        ValueError: a setting is invalid, or lacks another setting that it needs.
-    """
+    """Check that the settings of a sentence are consistent."""
     for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:
             raise ValueError(f"{name} ({value!r}) needs text=...")

@@ -46,11 +46,7 @@ _LONG_WAIT = 15  # seconds
 
 
 def sentence_of(settings: SentenceOrItems) -> Example:
-    """Return the sentence in the settings as an example, with its pronoun and candidates.
-
-    Raises:
-        UserError: as in `example_from_query`.
-    """
+    """Return the sentence in the settings as an example, with its pronoun and candidates."""
     assert settings.text is not None
     return example_from_query(
         settings.text, settings.pronoun, settings.candidates, settings.antecedent, settings.language
@@ -84,11 +80,7 @@ def measured_folder(run: str) -> Path:
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head in the settings, which the run must have; None if no head is set.
-
-    Raises:
-        UserError: the run has no such head.
-    """
+    """Return the head in the settings, which the run must have; None if no head is set."""
     model, head = run.config.model, named_head(settings)
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
@@ -113,9 +105,6 @@ def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs
     """Check as `check_place_of_other_data` does, if both data are texts or both are pronoun questions.
 
     Otherwise the results cannot be mixed up with those on the run's own data, since they have other files.
-
-    Raises:
-        UserError: as in `check_place_of_other_data`.
     """
     if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
         check_place_of_other_data(run, settings, place)
@@ -153,11 +142,7 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Check that an output folder is not named like a file.
-
-    Raises:
-        UserError: the name has the suffix of a file.
-    """
+    """Check that an output folder is not named like a file."""
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
@@ -199,11 +184,7 @@ class TableFile:
 
     @classmethod
     def checked(cls, name: str | None) -> TableFile:
-        """Check that the name ends in .csv and that the file can be written, and return the file.
-
-        Raises:
-            UserError: the name does not end in .csv, or the file cannot be written.
-        """
+        """Check that the name ends in .csv and that the file can be written, and return the file."""
         if name:
             file_ending("output", name, ".csv")
             check_writable(Path(name))
@@ -226,11 +207,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def check_names_differ(runs: Sequence[Run]) -> None:
-    """Check that no two runs have the same name, for results that are listed by name.
-
-    Raises:
-        UserError: two runs have the same name.
-    """
+    """Check that no two runs have the same name, for results that are listed by name."""
     for name, count in Counter(run.name for run in runs).items():
         if count > 1:
             listed = ", ".join(str(run.directory) for run in runs)
