@@ -17,7 +17,7 @@ from anaphora.analysis.scores.cells import cells, clusters
 from anaphora.base.console import console
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.commands.parts.shared import TableFile, measured_folder, scored_evidence
+from anaphora.commands.parts.shared import check_table, measured_folder, scored_evidence, write_table
 from anaphora.commands.parts.tables import value_cell
 from anaphora.data.example import Example
 from anaphora.report.numbers import NOT_MEASURED, format_count, format_number, format_percent
@@ -48,7 +48,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         UserError: a run has no scores on its own items, the runs have different data, no run gives answers, or the
             study is missing.
     """
-    table = TableFile.checked(settings.output)
+    check_table(settings.output)
     runs = run_directories(settings.runs)
     of_items = list(_item_rows(runs, settings)) if runs else []
     if runs and not of_items:
@@ -65,7 +65,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         print_items(of_items, settings)
     if of_seeds:
         print_seeds(of_seeds, settings)
-    table.write(of_items + of_seeds)
+    write_table(settings.output, of_items + of_seeds)
     return of_items + of_seeds
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, devic
     if isinstance(model, OpenRun):
         return model
     if isinstance(model, str | Path):
-        return _open_named(_Named.now(str(model)), device.device if device else "cpu")
+        return _open_named(str(model), _files_of(str(model)), device.device if device else "cpu")
     from anaphora.hf.reader import open_model
 
     return open_model(model, tokenizer)
@@ -114,29 +114,25 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 """Suffixes of the files that hold a model, its tokenizer and its chosen head."""
 
 
-@dataclass(frozen=True)
-class _Named:
-    """Cache key: a model name with the times and sizes of its files, which may change while the program runs."""
+def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
+    """Return path, modification time in ns, and size in bytes of the files that end in one of `_KINDS_READ`.
 
-    name: str
-    # (path, modification time in ns, size in bytes) of each file that ends in one of `_KINDS_READ`, in the model's
-    # folder and in those of its languages, each of which may have a head; empty for a model on the Hub.
-    files: tuple[tuple[str, int, int], ...]
-
-    @classmethod
-    def now(cls, name: str) -> _Named:
-        if name.startswith(HUB_PREFIX):
-            return cls(name, ())
-        folder = run_folder(name).resolve()
-        paths = [path for place in ("", *LANGUAGES) for path in sorted((folder / place).glob("*"))]
-        files = [(path, path.stat()) for path in paths if path.suffix in _KINDS_READ]
-        return cls(name, tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files))
+    They are in the model's folder and in those of its languages, each of which may have a head. The tuple is empty for
+    a model on the Hub.
+    """
+    if name.startswith(HUB_PREFIX):
+        return ()
+    folder = run_folder(name).resolve()
+    paths = [path for place in ("", *LANGUAGES) for path in sorted((folder / place).glob("*"))]
+    files = [(path, path.stat()) for path in paths if path.suffix in _KINDS_READ]
+    return tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files)
 
 
 @lru_cache(maxsize=4)
-def _open_named(named: _Named, device: str) -> AnyModel:
-    if holds_run(named.name):
-        return OpenRun(load_run(named.name, Device(device=device)))
+def _open_named(name: str, _files: tuple[tuple[str, int, int], ...], device: str) -> AnyModel:
+    """Open a model; `_files` makes the cache forget it when its files change while the program runs."""
+    if holds_run(name):
+        return OpenRun(load_run(name, Device(device=device)))
     from anaphora.hf.reader import open_model
 
-    return open_model(named.name).on(torch_device(device))
+    return open_model(name).on(torch_device(device))

@@ -90,11 +90,11 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
             to write is the key file, the model does not answer pronoun questions, or a passage is too long for it.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
-    from anaphora.commands.parts.shared import TableFile
+    from anaphora.commands.parts.shared import check_table, write_table
     from anaphora.data.corpora.clusters import cluster_documents
     from anaphora.data.corpora.division import existing_path
 
-    table = TableFile.checked(settings.output)
+    check_table(settings.output)
     key = cluster_documents(existing_path(settings.key, setting="key"), settings.key_ends, "key_ends")
     if settings.run is None:
         path = existing_path(settings.response, setting="response")
@@ -108,7 +108,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     rows = [{"measure": name, "recall": it.recall, "precision": it.precision, "f1": it.f1} for name, it in measured]
     rows.append({"measure": "conll", "recall": None, "precision": None, "f1": scores.conll})
     _print_scores(rows, len(pairs))
-    table.write(rows)
+    write_table(settings.output, rows)
     return rows
 
 

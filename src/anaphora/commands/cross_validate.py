@@ -40,10 +40,10 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     from anaphora.analysis.tasks.cross_validation import answer_folds, check_folds, fold_count
     from anaphora.analysis.tasks.task_accuracy import accuracy_table
     from anaphora.base.console import working
-    from anaphora.commands.parts.shared import TableFile, load_runs
+    from anaphora.commands.parts.shared import check_table, load_runs, write_table
     from anaphora.commands.parts.tables import print_answers
 
-    table = TableFile.checked(settings.output)
+    check_table(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
     check_folds(runs)
     with working(_("reading the data")) as progress:
@@ -54,5 +54,5 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers)
     )
     print_answers(rows, title)
-    table.write(rows)
+    write_table(settings.output, rows)
     return rows

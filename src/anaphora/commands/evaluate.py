@@ -105,14 +105,14 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
             written; or as in `compare_answers` or, for text classifiers, `compare_labels`.
     """
     from anaphora.analysis.tasks.cross_validation import require_same_recipe
-    from anaphora.commands.parts.shared import TableFile, load_runs
+    from anaphora.commands.parts.shared import check_table, load_runs, write_table
 
-    table = TableFile.checked(settings.output)
+    check_table(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
     require_same_recipe(runs)
     of_labels = isinstance(runs[0].config.task.prediction, Label)
     rows = (compare_labels if of_labels else compare_answers)(runs, settings)
-    table.write(rows)
+    write_table(settings.output, rows)
     return rows
 
 

@@ -80,14 +80,14 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
-    from anaphora.commands.parts.shared import TableFile, check_names_differ, load_runs
+    from anaphora.commands.parts.shared import check_names_differ, check_table, load_runs, write_table
     from anaphora.commands.parts.tables import print_decisions
     from anaphora.data.store import load as load_corpus
     from anaphora.report.wording import label, split_names
     from anaphora.runs.directory import load
     from anaphora.runs.items import corpus_of
 
-    table = TableFile.checked(settings.output)
+    check_table(settings.output)
     runs = load_runs(settings.runs, settings.trainer)
     check_names_differ(runs)
     for run in runs:
@@ -124,7 +124,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     print_decisions(title, rows, [run.name for run in runs])
     if evaluation is not None and settings.exchanged:
         _print_exchange_gain(evaluation)
-    table.write(rows)
+    write_table(settings.output, rows)
     return rows
 
 

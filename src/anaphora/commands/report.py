@@ -171,17 +171,17 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
             or the table cannot be written.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
-    from anaphora.commands.parts.shared import TableFile, scored_evidence
+    from anaphora.commands.parts.shared import check_table, scored_evidence, write_table
     from anaphora.report.terminal import print_comparison
 
-    table = TableFile.checked(output)
+    check_table(output)
     if len(runs) < 2:
         raise UserError(f"runs ({list(runs)}) must name at least two run directories for the table {output}")
     rows = compare_runs([scored_evidence(run, split) for run in runs])
     if not rows:
         raise UserError(f"runs ({list(runs)}): none of them has scores of main items")
     print_comparison(rows)
-    table.write([row.to_row() for row in rows])
+    write_table(output, [row.to_row() for row in rows])
     return Path(output)
 
 

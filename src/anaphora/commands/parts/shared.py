@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -176,25 +176,18 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
         yield folder
 
 
-@dataclass(frozen=True)
-class TableFile:
-    """CSV file for a command's table; without a name, nothing is written."""
+def check_table(output: str | None) -> None:
+    """Check that the file of a command's table, if there is one, ends in .csv and can be written."""
+    if output:
+        file_ending("output", output, ".csv")
+        check_writable(Path(output))
 
-    name: str | None
 
-    @classmethod
-    def checked(cls, name: str | None) -> TableFile:
-        """Check that the name ends in .csv and that the file can be written, and return the file."""
-        if name:
-            file_ending("output", name, ".csv")
-            check_writable(Path(name))
-        return cls(name)
-
-    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write the rows and print the path, if the file has a name."""
-        if self.name:
-            write_csv(Path(self.name), rows)
-            say(_("table {path}").format(path=self.name))
+def write_table(output: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the rows of a command's table as CSV and print the path, if there is a file for them."""
+    if output:
+        write_csv(Path(output), rows)
+        say(_("table {path}").format(path=output))
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:
