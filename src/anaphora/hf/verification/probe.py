@@ -45,10 +45,6 @@ _NOTHING = 1e-6
 """Largest weight on a later token that counts as zero."""
 
 
-class _UnreadableError(Exception):
-    """Error of a method that does not return the weights that a model uses."""
-
-
 class Probe:
     """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
 
@@ -91,11 +87,11 @@ class Probe:
         for implementation in (interface.NAME, EAGER, None) if self._alteration is None else ():
             try:
                 return self._reading(implementation, own)
-            except (_UnreadableError, UserError) as reason:
+            except UserError as reason:
                 reasons[implementation] = str(reason)
         try:
             return self._reading_at_products(own)
-        except (_UnreadableError, UserError):
+        except UserError:
             raise self._refusal(reasons[EAGER]) from None
 
     def edit_points(self, reading: MapReading) -> Sequence[EditPoint]:
@@ -148,7 +144,7 @@ class Probe:
         reading = self._described(implementation, maps, own)
         is_same = self._same_when_padded(maps, partial(self._maps, implementation=implementation))
         if not is_same and implementation == interface.NAME:
-            raise _UnreadableError("padding changes the maps of a text")
+            raise UserError("padding changes the maps of a text")
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
@@ -156,10 +152,10 @@ class Probe:
         ids = self._two_texts()
         second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
         if second.attends_elsewhere:
-            raise _UnreadableError("a block attends to something else than the tokens of the text")
+            raise UserError("a block attends to something else than the tokens of the text")
         texts = [self._maps_of_mixings(own), self._maps_of_mixings(second.mixings)]
         if len(texts[0]) != len(texts[1]):
-            raise _UnreadableError("other blocks attend in another text")
+            raise UserError("other blocks attend in another text")
         reading = replace(self._described(None, texts[0], own), points=())
         points = edit_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
         read = partial(self._maps_at_points, points=points, heads=reading.heads)
@@ -172,14 +168,14 @@ class Probe:
     def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
         """Return the maps of one text, (1, H, T, T) each, from products with one matrix per head."""
         if not all(one.is_by_head for one in mixings):
-            raise _UnreadableError("the order of the rows of its products is not known")
+            raise UserError("the order of the rows of its products is not known")
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
         """Return the method and the layout for the maps of one text."""
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
-            raise _UnreadableError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
+            raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
         later = max(float(one.float().triu(1).max()) for one in maps)
         return MapReading(
             implementation=implementation,
@@ -211,20 +207,20 @@ class Probe:
     def _compare(self, maps: Sequence[Tensor], mixings: Sequence[Mixing], exactly: bool = False) -> None:
         """Check that maps are the weights of mixtures, one by one and in order."""
         if not maps:
-            raise _UnreadableError("they give no attention weights")
+            raise UserError("they give no attention weights")
         for place, one in enumerate(maps):
             if one.dim() != 4 or one.shape[0] != 1 or one.shape[2:] != (self.tokens, self.tokens):
-                raise _UnreadableError(
+                raise UserError(
                     f"map {place} of a text of {self.tokens} tokens has the shape {tuple(one.shape)}; expected "
                     f"(1, heads, {self.tokens}, {self.tokens})"
                 )
         if len(maps) != len(mixings):
-            raise _UnreadableError(f"{len(mixings)} blocks attend, but {len(maps)} maps are given")
+            raise UserError(f"{len(mixings)} blocks attend, but {len(maps)} maps are given")
         for one, mixing in zip(maps, mixings, strict=True):
             tolerance = (_STEP.get(one.dtype, 0.0), 0.0) if exactly else _agreement(one)
             if not mixing.equals(one[0], *tolerance):
                 what = "the weights by which it mixes values" if exactly else "that of its own implementation"
-                raise _UnreadableError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
+                raise UserError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether the maps of a text are independent of padding and of the padding token.
@@ -238,7 +234,7 @@ class Probe:
         if _all_close(maps, padded, _agreement(maps[0])) and _all_close(padded, masked, exact):
             return True
         if not _all_close(maps, read(self.alone), exact):
-            raise _UnreadableError("two readings of one text give different maps")
+            raise UserError("two readings of one text give different maps")
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
@@ -248,7 +244,7 @@ class Probe:
             return tuple(numbers)
         layers = getattr(self.model.config.get_text_config(), "num_hidden_layers", None)
         if layers != len(mixings):
-            raise _UnreadableError(f"{len(mixings)} blocks attend, but the configuration names {layers} layers")
+            raise UserError(f"{len(mixings)} blocks attend, but the configuration names {layers} layers")
         return tuple(range(len(mixings)))
 
 
