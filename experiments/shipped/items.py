@@ -59,6 +59,7 @@ class Items:
             "selection": self._selection,
             "role": self._role,
             "things": self._thing_scene,
+            "crossed": self._crossed,
         }
 
     def rows(self, shares: dict[str, float], pairs: int) -> Iterator[Row]:
@@ -164,6 +165,22 @@ class Items:
 
     def _thing_scene(self) -> Pair | None:
         return self._of_scene(self._scene(THING), NEUTER)
+
+    def _crossed(self) -> Pair | None:
+        """Draw two things of different scenes, which meet in a context that says nothing about either."""
+        nouns, readings = [], []
+        for scene in self.chance.sample(self.lexicon.thing_scenes, 2):
+            place = self.chance.randrange(len(scene.readings))
+            nouns.append(self.chance.choice(self.lexicon.nouns_of(scene.context.kinds[place])))
+            readings.append(self.chance.choice(scene.readings[place]))
+        if (
+            nouns[0].word == nouns[1].word
+            or any(noun.genders for noun in nouns)
+            or nouns[0].is_plural != nouns[1].is_plural
+        ):
+            return None
+        participants = self._participants(tuple(nouns), (NEUTER, NEUTER), (False, False))
+        return Pair(self.chance.choice(self.lexicon.meetings), participants, tuple(readings))
 
     def _scene(self, sort: str) -> Scene:
         return self.chance.choice(self.scenes[sort, 3 if self.chance.random() < THREE else 2])
