@@ -22,6 +22,7 @@ OPENINGS = 0.3
 ASIDES = (0.65, 0.18, 0.11, 0.06)  # shares of texts with none to three of them; several in a row make long texts
 THREE = 0.2  # share of the scenes with three participants
 IN_SCENES = 0.5  # share of the items of gender and number in which common knowledge may decide as well
+CROSSED = (0.5, 0.2, 0.15, 0.15)  # shares of the cues of two nouns of different scenes
 PLURALS = 0.15  # of the items whose participants can both be plural
 
 
@@ -167,20 +168,41 @@ class Items:
         return self._of_scene(self._scene(THING), NEUTER)
 
     def _crossed(self) -> Pair | None:
-        """Draw two things of different scenes, which meet in a context that says nothing about either."""
-        nouns, readings = [], []
-        for scene in self.chance.sample(self.lexicon.thing_scenes, 2):
-            place = self.chance.randrange(len(scene.readings))
-            nouns.append(self.chance.choice(self.lexicon.nouns_of(scene.context.kinds[place])))
-            readings.append(self.chance.choice(scene.readings[place]))
+        """Draw two nouns of any scenes, which meet in a context that says nothing about either.
+
+        What is said of each decides, and in half of the pairs its gender, number or animacy as well.
+        """
+        cue = self.chance.choices(("selection", "gender", "number", "animacy"), CROSSED)[0]
+        sorts = {"gender": (PERSON, PERSON), "animacy": self.chance.choice(((PERSON, THING), (THING, PERSON)))}
+        drawn = [self._said_of(sort) for sort in sorts.get(cue, (THING, THING))]
+        nouns, readings = tuple(noun for noun, _ in drawn), tuple(reading for _, reading in drawn)
+        genders, plural = ("", ""), (False, False)
+        if cue == "gender":
+            genders = self.chance.choice((GENDERS, GENDERS[::-1]))
+        elif cue == "number":
+            plural = self.chance.choice(((True, False), (False, True)))
         if (
-            nouns[0].word == nouns[1].word
-            or any(noun.genders for noun in nouns)
-            or nouns[0].is_plural != nouns[1].is_plural
+            cue == "gender" and any(noun.genders != (gender,) for noun, gender in zip(nouns, genders, strict=True))
+        ) or any(
+            is_plural and not noun.has_plural(self.language) for noun, is_plural in zip(nouns, plural, strict=True)
         ):
             return None
-        participants = self._participants(tuple(nouns), (NEUTER, NEUTER), (False, False))
-        return Pair(self.chance.choice(self.lexicon.meetings), participants, tuple(readings))
+        is_plural = [noun.is_plural or plural for noun, plural in zip(nouns, plural, strict=True)]
+        if nouns[0].word == nouns[1].word or (is_plural[0] != is_plural[1]) != (cue == "number"):
+            return None
+        if cue != "selection" and self.chance.random() < 0.5 and cue != "animacy":
+            readings = (readings[0], readings[0])
+        participants = self._participants(nouns, genders, plural)
+        return Pair(self.chance.choice(self.lexicon.meetings), participants, readings)
+
+    def _said_of(self, sort: str) -> tuple[Noun, Reading]:
+        """Draw a participant of a scene, with what is said of it there."""
+        scene = self._scene(sort)
+        place = self.chance.randrange(len(scene.readings))
+        nouns = self.lexicon.nouns_of(scene.context.kinds[place])
+        names = [noun for noun in nouns if noun.is_name]
+        noun = self.chance.choice(names if names and self.chance.random() < 0.6 else nouns)
+        return noun, self.chance.choice(scene.readings[place])
 
     def _scene(self, sort: str) -> Scene:
         return self.chance.choice(self.scenes[sort, 3 if self.chance.random() < THREE else 2])
