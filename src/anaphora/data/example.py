@@ -137,6 +137,16 @@ def unchecked_example(**fields: Any) -> Example:
     return example
 
 
+def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
+    """Build examples from a list of values for each of their fields, as `unchecked_example` does, but faster."""
+    examples = [object.__new__(Example) for _ in columns["text"]]
+    for name, values in columns.items():
+        assign = _ASSIGN[name]
+        for example, value in zip(examples, values, strict=True):
+            assign(example, value)
+    return examples
+
+
 _ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}
 """Functions that assign to the fields of an example although it is frozen."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.files import atomic_write
-from anaphora.data.example import Example, unchecked_example
+from anaphora.data.example import Example, unchecked_examples
 from anaphora.data.offsets import cut_words
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
@@ -178,7 +178,7 @@ def decoded(table: pyarrow.Table) -> list[Example]:
     )
     columns = {name: flat(name).to_pylist() for name in ("text", "language", "group", "minimal_pair")}
     columns |= {"pronoun": pronouns, "candidates": candidates, "antecedents": antecedents, "factors": factors}
-    return [unchecked_example(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return unchecked_examples(columns)
 
 
 def _list_bounds(lists: pyarrow.Array) -> Iterator[tuple[int, int]]:
