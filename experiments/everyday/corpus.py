@@ -10,7 +10,6 @@ from pathlib import Path
 
 import anaphora
 from anaphora.data.controlled import corpus as controlled
-from anaphora.data.controlled.lexicon import CONTENT_FOLDER as CONTROLLED_CONTENT
 from anaphora.data.controlled.quads import QuadGenerator
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.example import Example
@@ -34,7 +33,7 @@ def generate(settings: EverydayCorpus) -> dict[str, list[Example]]:
     """Return all examples by split, in random order with quads kept together.
 
     Raises:
-        UserError: the content is invalid, or too small for the requested number of different sentences.
+        UserError: the content is too small for the requested number of different sentences.
     """
     tables = controlled.in_drawn_order(_groups(settings), settings.seed)
     return {split: decoded(table) for split, table in tables.items()}
@@ -42,9 +41,9 @@ def generate(settings: EverydayCorpus) -> dict[str, list[Example]]:
 
 def _groups(settings: EverydayCorpus) -> Iterator[tuple[str, list[Example]]]:
     for language in settings.languages:
-        quads = controlled.quad_generator(settings, language, CONTROLLED_CONTENT)
+        quads = controlled.quad_generator(settings, language)
         texts: set[str] = set()
-        yield from controlled.generate_language(settings, quads, CONTROLLED_CONTENT, texts)
+        yield from controlled.generate_language(settings, quads, texts)
         # Last, since the words that a quad draws depend on what others have drawn.
         yield from _scene_quads(settings, quads, texts)
 

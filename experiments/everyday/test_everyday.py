@@ -1,29 +1,36 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from controlled_content import check_keys, check_noun, name_of, read_toml, section, tables, words
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import corpus, splits
 from anaphora.data.controlled import lexicon as lexicons
 from anaphora.data.controlled.quads import QuadGenerator
+from anaphora.data.controlled.templates import POOLS
 from anaphora.data.example import Example
-from anaphora.settings.data import ControlledCorpus
+from anaphora.settings.data import SPLITS, ControlledCorpus
 from experiments.everyday import content as scene_content
-from experiments.everyday.content import EverydayScene
+from experiments.everyday.content import NAME, EverydayScene
 from experiments.everyday.corpus import generate, known_words
 from experiments.everyday.scenes import EVERYDAY, REWORDED, EverydayGenerator
 from experiments.everyday.settings import EverydayCorpus
 
 ROOT = Path(__file__).parents[2]
 OTHERS = ["gender", "causality", "composition"]
+LEAST_NOUNS = 2
+"""Minimum number of nouns in a class."""
+SLOT = re.compile(r"\{([A-Za-z]+)\}")
 
 CONTENT = """
 [classes]
@@ -173,11 +180,11 @@ def test_some_nouns_of_dev_and_test_are_held_out_by_every_scene_of_their_class(
     language: str, dev: int, test: int
 ) -> None:
     everyday_quads = generator_of(language)
-    of_split: dict[str, set[str]] = {split: set() for split in ("train", "dev", "test")}
-    for split, words in of_split.items():
+    of_split: dict[str, set[str]] = {split: set() for split in SPLITS}
+    for split, nouns in of_split.items():
         for scene in everyday_quads.content.scenes:
-            kinds = {kind for side in (0, 1) for kind in scene.classes[side]} - {scene_content.NAME}
-            words |= {noun.word for kind in kinds for noun in everyday_quads.nouns(scene, kind, "", split)}
+            kinds = {kind for side in (0, 1) for kind in scene.classes[side]} - {NAME}
+            nouns |= {noun.word for kind in kinds for noun in everyday_quads.nouns(scene, kind, "", split)}
     assert (len(of_split["dev"] - of_split["train"]), len(of_split["test"] - of_split["train"])) == (dev, test)
 
 
@@ -213,12 +220,95 @@ def test_no_position_is_right_more_often_than_another(generated: dict[str, list[
 def test_a_wrong_entry_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "english.toml"
     path.write_text(CONTENT, encoding="utf-8")
-    assert [scene.name for scene in scene_content.load("en", tmp_path).scenes] == ["room"]
+    check_content("en", tmp_path)
     path.write_text(CONTENT.replace(old, new), encoding="utf-8")
-    with pytest.raises(UserError) as error:
-        scene_content.load("en", tmp_path)
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        check_content("en", tmp_path)
     assert str(path) in str(error.value)
-    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_content_is_right(language: str) -> None:
+    check_content(language, scene_content.CONTENT_FOLDER)
+
+
+def check_content(language: str, folder: Path) -> None:
+    """Check a language's content; a `ValueError` names the file, the entry and the allowed values."""
+    path = scene_content.path_of(language, folder)
+    table = read_toml(path)
+    check_keys(path, "the file", table, {"classes", "names", "frame", "scene"})
+    classes = section(path, "classes", table.get("classes"))
+    for kind, written in classes.items():
+        for noun in words(path, f"classes.{kind}", written, LEAST_NOUNS):
+            check_noun(path, language, f"classes.{kind}", noun)
+    if NAME in classes:
+        raise ValueError(
+            f"{path}, classes.{NAME}: given names belong in [names]; a scene may use this class without listing it"
+        )
+    names = section(path, "names", table.get("names"))
+    check_keys(path, "names", names, set(lexicons.GENDERS))
+    for gender in lexicons.GENDERS:
+        words(path, f"names.{gender}", names.get(gender), 1)
+    titles = [name_of(path, "scene", written) for written in tables(path, table, "scene")]
+    for title, written in zip(titles, table["scene"], strict=True):
+        if titles.count(title) > 1:
+            raise ValueError(f"{path}, scene: {title!r} appears twice")
+        check_scene(path, f"scene {title!r}", written, {*classes, NAME})
+    for written in tables(path, table, "frame"):
+        check_frame(path, written)
+    content = scene_content.load(language, folder)
+    for split, frames in content.frames.items():
+        if not frames:
+            raise ValueError(f"{path}: no frame has split = {split!r}; every split needs one")
+    for scene in content.scenes:
+        if not scene.agreements:
+            raise ValueError(
+                f"{path}, scene {scene.name!r}: A and B have no gender and number in common, so the pronoun would "
+                "tell them"
+            )
+
+
+def check_scene(path: Path, place: str, written: Mapping[str, Any], classes: set[str]) -> None:
+    texts = ("forward", "backward", "link", "first", "second")
+    check_keys(path, place, written, {"name", "A", "B", "plural", *texts})
+    kinds = [words(path, f"{side} of {place}", written.get(side), 1) for side in "AB"]
+    for kind in (kind for named in kinds for kind in named):
+        if kind not in classes:
+            raise ValueError(f"{path}, {place}: unknown class {kind!r}; allowed: {', '.join(sorted(classes))}")
+    if not isinstance(plural := written.get("plural", False), bool):
+        raise ValueError(f"{path}, {place}: plural is {plural!r}; allowed: true, false")
+    forward, _, first, second = (
+        words(path, f"{entry} of {place}", written.get(entry), 1) for entry in ("forward", "link", "first", "second")
+    )
+    backward = words(path, f"backward of {place}", written.get("backward", []), 0)
+    if not backward and set(kinds[0]) != set(kinds[1]):
+        raise ValueError(f"{path}, {place}: A and B have different classes, so backward is needed")
+    for entry, wordings, order in (("forward", forward, ["A", "B"]), ("backward", backward, ["B", "A"])):
+        for wording in wordings:
+            if slots_of(wording) != order:
+                raise ValueError(
+                    f"{path}, {entry} of {place}: {wording!r} must hold {{{order[0]}}}, then {{{order[1]}}}"
+                )
+    for entry, readings in (("first", first), ("second", second)):
+        for reading in readings:
+            slots = slots_of(reading)
+            if len(slots) != 1 or slots[0] not in lexicons.PRONOUN_FORMS:
+                pronouns = ", ".join(f"{{{form}}}" for form in lexicons.PRONOUN_FORMS)
+                raise ValueError(f"{path}, {entry} of {place}: {reading!r} must hold one of {pronouns}")
+
+
+def slots_of(text: str) -> list[str]:
+    return [slot for slot in SLOT.findall(text) if slot not in scene_content.AGREEMENT]
+
+
+def check_frame(path: Path, written: Mapping[str, Any]) -> None:
+    check_keys(path, "frame", written, {"split", "text"})
+    text, split = written.get("text"), written.get("split")
+    if split not in SPLITS:
+        raise ValueError(f"{path}, frame {text!r}: split is {split!r}; allowed: {', '.join(SPLITS)}")
+    slots = SLOT.findall(text) if isinstance(text, str) else []
+    if slots.count("clause") != 1 or set(slots) - {"clause", *POOLS}:
+        raise ValueError(f"{path}, frame {text!r} must hold {{clause}} once; other slots are {', '.join(POOLS)}")
 
 
 def test_the_type_alone_is_no_part_of_the_built_in_corpus() -> None:

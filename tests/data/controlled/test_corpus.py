@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 import random
-import shutil
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -18,12 +16,12 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.commands.corpus import corpus_table
 from anaphora.data.controlled import corpus, lexicon, splits, templates
-from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.controlled.quads import QuadGenerator, QuadIdentity
 from anaphora.data.controlled.rendering import NounPhrase, Sentence
+from anaphora.data.controlled.templates import CueTypeContent, Scenario, Template
 from anaphora.data.example import Example
 from anaphora.data.offsets import cut_words
-from anaphora.settings.cue_types import ALL_TYPES, ROLE_CUE_TYPES, SET_CUE_TYPES, cue_types_of
+from anaphora.settings.cue_types import ALL_TYPES, ROLE_CUE_TYPES, SET_CUE_TYPES
 from anaphora.settings.data import SPLITS, ControlledCorpus
 
 SMALL = ControlledCorpus(train_items=3000, test_items=900)
@@ -174,7 +172,7 @@ def test_filler_only_names_are_distractors_in_training_and_candidates_in_their_s
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_form_of_a_binding_template_gives_no_place(language: str) -> None:
-    content = templates.load(language, "binding", CONTENT_FOLDER)
+    content = templates.load(language, "binding")
     for split in SPLITS:
         texts = [" ".join(each.tokens) for each in content.of(split, cataphora=False)]
         clause_mate_first = sum(text.index("{B}") < text.index("{A}") for text in texts)
@@ -344,7 +342,7 @@ def test_the_pronoun_precedes_the_candidates_in_cataphora_alone(generated_splits
 def test_lists_have_every_size_of_their_type_and_pairs_have_two(language: str, kind: str, sizes: set[int]) -> None:
     words = lexicon.load(language)
     source = QuadGenerator(words, splits.assign_cosets(words, 0, 0.2))
-    frames = templates.load(language, kind, CONTENT_FOLDER)
+    frames = templates.load(language, kind)
     place = QuadIdentity(language=language, split="train", stratum="main", group="g")
     chance = random.Random(0)
     plain = frames.of("train", cataphora=False)
@@ -489,97 +487,24 @@ def test_the_content_is_large_enough(language: str) -> None:
     assert all(len(cues) >= 20 for cues in words.predicates.values())
     assert all(len(people) >= 55 for people in words.names.values())
     for kind in (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language]):
-        content = templates.load(language, kind, CONTENT_FOLDER)
+        content = templates.load(language, kind)
         sizes = [len(content.of(split, cataphora=False)) for split in ("train", "dev", "test")]
         assert all(size >= least for size, least in zip(sizes, (18, 5, 9), strict=True)), (kind, sizes)
 
 
-@pytest.fixture
-def content(tmp_path: Path) -> Path:
-    for folder in FOLDERS.values():
-        shutil.copytree(CONTENT_FOLDER / folder, tmp_path / folder)
-    return tmp_path
-
-
-@pytest.mark.parametrize(
-    ("name", "added", "message"),
-    [
-        ("gender", 'split = "test"\ntext = "{list} left {and} ."', "unknown slot {and}; allowed:"),
-        ("gender", 'split = "valid"\ntext = "{list} {he} left ."', "split is 'valid'; allowed: train, dev, test"),
-        ("gender", 'split = "train"\ntext = "{list} met , {he}left ."', "'{he}left' is neither a word nor a slot"),
-        ("gender", 'split = "train"\ntext = "{A} met , {he} left ."', "must be one {list}, or {A} and {B}"),
-        ("gender", 'split = "train"\ntext = "{list} met ."', "one pronoun, or two"),
-        ("gender", 'split = "train"\ntext = "{list} met  and {he} left ."', "tokens separated by single spaces"),
-        ("gender", 'split = "train"\ntext = "{list} {aside} {he} left ."', "{aside} must come after a full stop"),
-        ("gender", 'split = "train"\ntext = "since {he} left , {list} met ."', "cataphora is false, but the pronoun"),
-        ("gender", 'split = "test"\ntext = "{list} : {he:1} left , {his:2} hat fell ."', "must have the same form"),
-        ("gender", 'split = "test"\ntext = "{list} {he} left ."\nhard = 1', "unknown entry 'hard'"),
-        ("selection", 'split = "train"\ntext = "{list} : {he} was old ."', "exactly one {cue} is needed"),
-        ("causality", 'split = "train"\ntext = "{event} as {he} {verb} ."', "with scenario 0: unknown slot {verb}"),
-    ],
-)
-def test_a_wrong_template_is_named(content: Path, name: str, added: str, message: str) -> None:
-    path = content / "english" / f"{name}.toml"
-    count = len(templates.load("en", name, content).templates)
-    # Before the scenarios, if there are any, so that the last template is the wrong one.
-    path.write_text(path.read_text(encoding="utf-8") + f"\n[[template]]\n{added}\n", encoding="utf-8")
-    with pytest.raises(UserError) as caught:
-        templates.load("en", name, content)
-    assert f"english/{name}.toml, template {count} (" in str(caught.value)
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("added", "message"),
-    [
-        ('first.event = ["{A} left {B}"]', "both need the same slots"),
-        ('state = ["ill"]\nfirst.event = ["{A} {B}", "{C}"]\nsecond.event = ["{A} {B}"]', "unknown slot {C}"),
-        ('state = ["ill"]\nfirst.event = ["{A} {B}", "{A}"]\nsecond.event = ["{A} {B}"]', "{A} and {B} are needed"),
-        ('state = ["a", "a"]\nfirst.event = ["{A} {B}"]\nsecond.event = ["{B} {A}"]', "'a' appears twice"),
-    ],
-)
-def test_a_wrong_scenario_is_named(content: Path, added: str, message: str) -> None:
-    path = content / "english" / "causality.toml"
-    count = len(templates.load("en", "causality", content).scenarios)
-    path.write_text(path.read_text(encoding="utf-8") + f"\n[[scenario]]\n{added}\n", encoding="utf-8")
-    with pytest.raises(UserError) as caught:
-        templates.load("en", "causality", content)
-    assert f"scenario {count}" in str(caught.value) and message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"king/kings"', '"king"', "classes.male.nouns: 'king' must be written singular/plural"),
-        ('"king/kings"', '"queen/queens"', "'queen' is also in classes.male"),
-        ("[classes.thing]", "[classes.things]", "unknown entry 'things'"),
-        ("intro = [", "intro = [3, ", "must be a list of texts"),
-        ("intro = [", "intro = ", "not TOML"),
-    ],
-)
-def test_a_wrong_lexicon_entry_is_named(content: Path, old: str, new: str, message: str) -> None:
-    path = content / "english" / "lexicon.toml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(UserError, match=r"english/lexicon\.toml") as caught:
-        lexicon.load("en", content)
-    assert message in str(caught.value)
-
-
-def test_content_that_is_used_up_says_so(content: Path) -> None:
-    template = '[[template]]\nsplit = "{}"\ntext = "{{event}} since {{he}} {{state}}{}"\n'
-    scenario = '[[scenario]]\nstate = ["left"]\nfirst.event = ["{A} saw {B}"]\nsecond.event = ["{A} met {B}"]\n'
-    written = [template.format("train", " ."), template.format("dev", " !"), template.format("test", " ?"), scenario]
-    (content / "english" / "causality.toml").write_text("".join(written), encoding="utf-8")
+def test_content_that_is_used_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = Scenario(
+        name="0", shared={"state": ("left",)}, first={"event": ("{A} saw {B}",)}, second={"event": ("{A} met {B}",)}
+    )
+    frames = tuple(
+        Template(name=split, split=split, cataphora=False, tokens=("{event}", "since", "{he}", "{state}", stop))
+        for split, stop in zip(SPLITS, ".!?", strict=True)
+    )
+    content = CueTypeContent(type="causality", templates=frames, scenarios=(scenario,))
+    monkeypatch.setattr(templates, "load", lambda language, kind: content)
+    settings = ControlledCorpus(languages=["en"], types=["causality"], train_items=50, test_items=1000)
     with pytest.raises(UserError, match=r"english/causality.toml: after \d+ dev items \(main\) 200 draws gave no new"):
-        corpus.generate(ControlledCorpus(languages=["en"], train_items=50, test_items=1000), content)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_file_that_a_message_names_for_a_type_of_cue_exists(language: str) -> None:
-    named = {f"{FOLDERS[language]}/{kind}.toml" for kind in cue_types_of(language)}
-    assert [name for name in sorted(named) if not (CONTENT_FOLDER / name).exists()] == []
+        corpus.generate(settings)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import compositions, corpus, octads, templates
-from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.data.example import Example
 from anaphora.settings.cue_types import SET_CUE_TYPES, role_cue_types
 from anaphora.settings.data import ControlledCorpus
@@ -190,7 +186,7 @@ def test_the_third_person_is_at_times_the_one_who_is_meant(
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_sentence_of_dev_or_test_is_one_of_training_up_to_fillers_and_marks(language: str) -> None:
     """Each sentence has a new link, with at least one word that is neither a filler nor punctuation."""
-    content = compositions.load(language, CONTENT_FOLDER)
+    content = compositions.load(language)
 
     def words(text: str) -> tuple[str, ...]:
         return tuple(word for word in re.sub(r"\{\w+\}", " ", text).split() if any(map(str.isalnum, word)))
@@ -233,7 +229,7 @@ def test_no_other_type_of_cue_trains_on_the_invented_names_of_dev_and_test(langu
 
 
 def test_words_in_brackets_stand_for_one_text_each() -> None:
-    content = compositions.load("en", CONTENT_FOLDER)
+    content = compositions.load("en")
     written = content.texts("train", "after")
     assert {", said {x}", ", wrote {x}", "; {x} saw it all"} <= set(written)
     assert not [text for text in written if set(text) & set("(|)") or "  " in text]
@@ -250,10 +246,10 @@ def test_another_seed_withholds_other_pairs(generated_splits: dict[str, list[Exa
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_no_word_of_dev_or_test_is_new(language: str) -> None:
     """Wordings are new but words are not, since untrained embeddings would say nothing about a rule."""
-    content = compositions.load(language, CONTENT_FOLDER)
+    content = compositions.load(language)
     phrases = [text for split in EVALUATED for place in content.parts[split] for text in content.texts(split, place)]
     for kind in set(BESIDE_OCTADS) & {*SET_CUE_TYPES, *role_cue_types(language)}:
-        written = templates.load(language, kind, CONTENT_FOLDER).templates
+        written = templates.load(language, kind).templates
         phrases += [token for template in written if template.split in EVALUATED for token in template.tokens]
     words = {word.lower() for phrase in phrases for word in phrase.split() if word[0] != "{" and word[0].isalnum()}
     assert len(words) > 200
@@ -270,37 +266,3 @@ def test_words_are_those_of_the_types_that_are_there() -> None:
     words, of_compositions = corpus.words("en"), corpus.words("en", types=["composition"])
     assert "blackmailed" not in words and "blackmailed" in of_compositions
     assert "medal" in words and "medal" not in of_compositions  # of active and passive, which octads replace
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            'agent = ["rescue", "beat"]',
-            'agent = ["rescue", "bet"]',
-            r"state 'was strong'.*unknown class 'bet'; allowed",
-        ),
-        (
-            'agent = ["rescue", "beat"]',
-            'agent = ["rescue"]',
-            r"'was strong', agent: it has 1, and at least 2 are needed",
-        ),
-        ('patient = ["cling", "fear"]', 'patient = ["cling", "beat"]', r"of beat it picks both participants"),
-        ('frames = ["past", ', 'frames = ["passed", ', r"class 'rescue': unknown frame 'passed'; allowed: past"),
-        ("{agent} {inside} {finite} {patient}", "{agent} {inside} {finite}", r"must hold \{agent\} and \{patient\}"),
-        ("{agent} {inside} {finite} {patient}", "{patient} {finite} {agent}", r"is not agent_first"),
-        ('"next door to {x}"', '"next door (to|of) us"', r"\[train\], between: 'next door to us' must hold \{x\}"),
-        ('"carried / carried"', '"rescued / rescued"', r"'rescued / rescued' appears twice"),
-        ("[dev]\nprefix", "[dev]\nprefixes", r"\[dev\]: unknown entry 'prefixes'; allowed: after"),
-        ("[[state]]", "[[states]]", r"unknown entry 'states'; allowed: class"),
-    ],
-)
-def test_wrong_content_is_reported_by_file_and_entry(old: str, new: str, message: str, tmp_path: Path) -> None:
-    shutil.copytree(CONTENT_FOLDER / FOLDERS["en"], tmp_path / FOLDERS["en"])
-    path = tmp_path / FOLDERS["en"] / "composition.toml"
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1 if old != "[[state]]" else -1), encoding="utf-8")
-    with pytest.raises(UserError, match=message) as error:
-        compositions.load("en", tmp_path)
-    assert str(path) in str(error.value)

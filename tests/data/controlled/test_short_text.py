@@ -4,16 +4,13 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from pathlib import Path
 
 import pytest
 
 from anaphora.analysis.scores.baselines.order_models import wordings_seen
 from anaphora.analysis.scores.quads import quads_of
-from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.data.controlled import compositions, corpus
-from anaphora.data.controlled.lexicon import CONTENT_FOLDER
 from anaphora.data.example import Example, from_record, to_record
 from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
 from anaphora.settings.data import ControlledCorpus
@@ -101,7 +98,7 @@ def test_places_of_words_are_counted_from_the_names_in_the_event(
 
 
 def test_the_event_s_subject_is_named(generated: dict[str, list[Example]]) -> None:
-    contents = {language: compositions.load(language, CONTENT_FOLDER) for language in LANGUAGES}
+    contents = {language: compositions.load(language) for language in LANGUAGES}
     for example in generated["test"]:
         subject = int(example.factors["subject"])
         agent_is_meant = (example.antecedents[0] == subject) == (example.factors["voice"] == "agent_first")
@@ -115,7 +112,7 @@ def test_the_event_s_subject_is_named(generated: dict[str, list[Example]]) -> No
 def test_dev_and_test_are_told_in_other_texts_and_in_no_new_words(language: str) -> None:
     texts = {
         split: [text.split() for line in lines for text in line]
-        for split, lines in compositions.load_texts(language, CONTENT_FOLDER).items()
+        for split, lines in compositions.load_texts(language).items()
     }
     known = {word.lower() for word in corpus.words(language, OTHERS)}
     for split in EVALUATED:
@@ -134,26 +131,3 @@ def test_the_rest_of_the_corpus_is_the_same_without_them() -> None:
         others = {(each.text, each.pronoun) for each in beside[split] if each.factors["type"] != SHORT_TEXT}
         assert others == {(each.text, each.pronoun) for each in examples}
         assert len(beside[split]) > len(examples)
-
-
-@pytest.mark.parametrize(
-    ("old", "message"),
-    [
-        ("{he} {state} .", "must hold {event}, {he} and {state} once"),
-        ("{event} . {event} because {he} {state} .", "must hold {event}, {he} and {state} once"),
-        (
-            "{A} met {second} . {event} because {he} {state} .",
-            "no slots beside them but {first}, {second}, {x} and pools",
-        ),
-        ("{first}'s friend . {event} because {he} {state} .", "blanks around each"),
-        ("{event} because {he} {state} , {third} .", "no slots beside them but {first}, {second}, {x} and pools"),
-    ],
-)
-def test_a_wrong_text_is_named(tmp_path: Path, old: str, message: str) -> None:
-    path = tmp_path / "english" / "short_text.toml"
-    path.parent.mkdir()
-    right = "{first} met {second} . {event} because {he} {state} ."
-    path.write_text(f'train = ["{right}"]\ndev = ["{right}"]\ntest = ["{old}"]\n', encoding="utf-8")
-    with pytest.raises(UserError) as error:
-        compositions.load_texts("en", tmp_path)
-    assert str(path) in str(error.value) and message in str(error.value)

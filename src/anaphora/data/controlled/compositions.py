@@ -10,24 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product, zip_longest
 from pathlib import Path
-from typing import Any
 
-from anaphora.base.errors import UserError
-from anaphora.data.controlled.lexicon import FOLDERS, check_keys, read_toml, section, tables, words
-from anaphora.data.controlled.templates import POOLS
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS, read_toml
 from anaphora.settings.cue_types import SHORT_TEXT
 from anaphora.settings.data import SPLITS
 
 VOICES = ("agent_first", "patient_first")
 PARTICIPANTS = ("agent", "patient")
 DISTRACTOR_POSITIONS = ("before", "inside", "between", "after")
-_PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
-_LEAST_CLASSES = 2
-"""Minimum number of classes in which a state picks each participant; with fewer, the state alone would be a cue."""
+PARTS = ("prefix", "link", "suffix", *DISTRACTOR_POSITIONS, "third")
 _ALTERNATIVES = re.compile(r"\(([^()]*)\)")
-_SLOT = re.compile(r"\{([a-z_]+)\}")
 
 Lines = Sequence[Sequence[str]]
 """Alternatives for a part of a sentence: the texts to which each line of a TOML list expands."""
@@ -99,135 +93,44 @@ class CompositionContent:
             yield from self.texts("train", place)
 
 
-def load(language: str, folder: Path) -> CompositionContent:
-    """Load the content of `folder`/<folder of the language>/composition.toml.
-
-    Raises:
-        UserError: an entry is invalid; the message names file, entry and what is allowed.
-    """
-    path = folder / FOLDERS[language] / "composition.toml"
-    table = read_toml(path)
-    check_keys(path, "the file", table, {"forms", "frame", "class", "state", *SPLITS})
-    forms = words(path, "forms", table.get("forms"), 1)
-    frames = {frame.name: frame for frame in (_frame(path, written, forms) for written in tables(path, table, "frame"))}
-    predicates = [
-        predicate for written in tables(path, table, "class") for predicate in _predicates(path, written, forms, frames)
-    ]
-    kinds = list(dict.fromkeys(predicate.kind for predicate in predicates))
-    states = [state for written in tables(path, table, "state") for state in _states(path, written, kinds)]
-    for what, names in (("predicate", [each.name for each in predicates]), ("state", [each.text for each in states])):
-        for name in names:
-            if names.count(name) > 1:
-                raise UserError(f"{path}, {what}: {name!r} appears twice")
-    content = CompositionContent(
+def load(language: str, folder: Path = CONTENT_FOLDER) -> CompositionContent:
+    """Load the content of `folder`/<folder of the language>/composition.toml."""
+    table = read_toml(folder / FOLDERS[language] / "composition.toml")
+    return CompositionContent(
         language=language,
-        predicates=tuple(predicates),
-        states=tuple(states),
-        frames=frames,
-        parts={split: _parts(path, split, table.get(split)) for split in SPLITS},
+        predicates=tuple(
+            _predicate(text, written["name"], table["forms"], written["frames"])
+            for written in table["class"]
+            for text in written["predicates"]
+        ),
+        states=tuple(
+            State(text, {participant: frozenset(written[participant]) for participant in PARTICIPANTS})
+            for written in table["state"]
+            for text in written["texts"]
+        ),
+        frames={
+            written["name"]: Frame(written["name"], {voice: written[voice] for voice in VOICES})
+            for written in table["frame"]
+        },
+        parts={split: {name: _lines(table[split][name]) for name in PARTS} for split in SPLITS},
     )
-    for kind in kinds:
-        for participant in PARTICIPANTS:
-            if len(content.states_of(kind, participant)) < 3:
-                raise UserError(
-                    f"{path}, class {kind!r}: fewer than 3 states pick its {participant}; one is withheld, one is "
-                    "shown in one voice, and at least one in both"
-                )
-    return content
 
 
-def load_texts(language: str, folder: Path) -> Mapping[str, Lines]:
+def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lines]:
     """Load the short texts of `folder`/<folder of the language>/short_text.toml, by split."""
-    path = folder / FOLDERS[language] / f"{SHORT_TEXT}.toml"
-    table = read_toml(path)
-    check_keys(path, "the file", table, set(SPLITS))
-    once, any_number = {"{event}", "{he}", "{state}"}, {"{first}", "{second}", "{x}"}
-    pools = {f"{{{name}}}" for name in POOLS}
-    texts: dict[str, Lines] = {}
-    for split in SPLITS:
-        texts[split] = tuple(tuple(_variants(text)) for text in words(path, f"[{split}]", table.get(split), 1))
-        for text in chain.from_iterable(texts[split]):
-            held = [token for token in text.split() if "{" in token or "}" in token]
-            slots = [token for token in held if token not in pools]
-            if any(slots.count(slot) != 1 for slot in once) or set(slots) - once - any_number:
-                raise UserError(
-                    f"{path}, [{split}]: {text!r} must hold {{event}}, {{he}} and {{state}} once, and no slots beside "
-                    "them but {first}, {second}, {x} and pools, blanks around each"
-                )
-    return texts
+    table = read_toml(folder / FOLDERS[language] / f"{SHORT_TEXT}.toml")
+    return {split: _lines(table[split]) for split in SPLITS}
 
 
-def _frame(path: Path, written: Mapping[str, Any], forms: tuple[str, ...]) -> Frame:
-    name = str(written.get("name", ""))
-    check_keys(path, f"frame {name!r}", written, {"name", *VOICES})
-    texts = {voice: written.get(voice) for voice in VOICES}
-    for voice, text in texts.items():
-        slots = _SLOT.findall(text) if isinstance(text, str) else []
-        if (
-            slots.count("agent") != 1
-            or slots.count("patient") != 1
-            or set(slots) - {"agent", "patient", "inside", *forms}
-        ):
-            raise UserError(
-                f"{path}, frame {name!r}, {voice}: {text!r} must hold {{agent}} and {{patient}} once; other slots are "
-                f"{{inside}} and {', '.join(f'{{{form}}}' for form in forms)}"
-            )
-        if (slots.index("agent") < slots.index("patient")) != (voice == "agent_first"):
-            raise UserError(f"{path}, frame {name!r}: {text!r} is not {voice}")
-    return Frame(name, {voice: str(text) for voice, text in texts.items()})
+def _predicate(text: str, kind: str, forms: Sequence[str], frames: Sequence[str]) -> Predicate:
+    """Parse a predicate, whose forms are separated by "/"; the last ones may be left out."""
+    given = [form.strip() for form in text.split("/")]
+    by_form = dict(zip_longest(forms, given, fillvalue=""))
+    return Predicate(name=" ".join(text.replace("/", " ").split()), kind=kind, forms=by_form, frames=tuple(frames))
 
 
-def _predicates(
-    path: Path, written: Mapping[str, Any], forms: tuple[str, ...], frames: Mapping[str, Frame]
-) -> Iterator[Predicate]:
-    kind = str(written.get("name", ""))
-    place = f"class {kind!r}"
-    check_keys(path, place, written, {"name", "frames", "predicates"})
-    named = words(path, f"{place}, frames", written.get("frames"), 1)
-    for name in named:
-        if name not in frames:
-            raise UserError(f"{path}, {place}: unknown frame {name!r}; allowed: {', '.join(frames)}")
-    for text in words(path, f"{place}, predicates", written.get("predicates"), 4):
-        given = [form.strip() for form in text.split("/")]
-        if len(given) > len(forms) or not given[0]:
-            raise UserError(f"{path}, {place}: {text!r} must be {' / '.join(forms)}")
-        by_form = dict(zip(forms, [*given, *[""] * len(forms)], strict=False))
-        yield Predicate(name=" ".join(text.replace("/", " ").split()), kind=kind, forms=by_form, frames=named)
-
-
-def _states(path: Path, written: Mapping[str, Any], kinds: list[str]) -> Iterator[State]:
-    check_keys(path, "state", written, {"texts", *PARTICIPANTS})
-    texts = words(path, "state, texts", written.get("texts"), 1)
-    picked = {}
-    for participant in PARTICIPANTS:
-        named = words(path, f"state {texts[0]!r}, {participant}", written.get(participant), _LEAST_CLASSES)
-        for kind in named:
-            if kind not in kinds:
-                raise UserError(f"{path}, state {texts[0]!r}: unknown class {kind!r}; allowed: {', '.join(kinds)}")
-        picked[participant] = frozenset(named)
-    if picked["agent"] & picked["patient"]:
-        both = ", ".join(sorted(picked["agent"] & picked["patient"]))
-        raise UserError(f"{path}, state {texts[0]!r}: of {both} it picks both participants")
-    for text in texts:
-        yield State(text, picked)
-
-
-def _parts(path: Path, split: str, written: Any) -> dict[str, Lines]:
-    check_keys(path, f"[{split}]", section(path, split, written), set(_PARTS))
-    parts: dict[str, Lines] = {}
-    for name in _PARTS:
-        texts = written.get(name)
-        if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
-            raise UserError(f"{path}, [{split}], {name}: {texts!r} must be a list of texts")
-        slots = {"x", "he"} if name == "third" else {"x"} if name in DISTRACTOR_POSITIONS else set()
-        lines = tuple(tuple(_variants(text)) for text in texts)
-        for text in chain.from_iterable(lines):
-            named = set(_SLOT.findall(text)) - set(POOLS)
-            if named != slots:
-                wanted = " and ".join(f"{{{slot}}}" for slot in sorted(slots, reverse=True)) or "no slot"
-                raise UserError(f"{path}, [{split}], {name}: {text!r} must hold {wanted}, apart from pools")
-        parts[name] = lines
-    return parts
+def _lines(texts: Sequence[str]) -> Lines:
+    return tuple(tuple(_variants(text)) for text in texts)
 
 
 def _variants(text: str) -> Iterator[str]:

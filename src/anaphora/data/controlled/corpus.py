@@ -1,6 +1,6 @@
 """Generator of the controlled corpus: English and Chinese quads and octads from the TOML content and a seed.
 
-Content that is invalid, or too small for the settings, is a `UserError`.
+Content that is too small for the settings is a `UserError`.
 """
 
 from __future__ import annotations
@@ -47,16 +47,15 @@ _SEEDS = {"distractor_only": "filler_only"}
 """Former name of a stratum, which is still part of the stratum's seed, so that the corpus stays as published."""
 
 
-def generate(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> dict[str, list[Example]]:
+def generate(settings: ControlledCorpus) -> dict[str, list[Example]]:
     """Generate all examples by split, in a random order that the seed determines; quads and octads stay together."""
-    return {split: decoded(table) for split, table in read(settings, content)[0].items()}
+    return {split: decoded(table) for split, table in read(settings)[0].items()}
 
 
-def read(settings: ControlledCorpus, content: Path = CONTENT_FOLDER) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
+def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
     """Generate the corpus; return the examples' rows by split and the report, with a row per example."""
     groups = chain.from_iterable(
-        generate_language(settings, quad_generator(settings, language, content), content, set())
-        for language in settings.languages
+        generate_language(settings, quad_generator(settings, language), set()) for language in settings.languages
     )
     tables = in_drawn_order(groups, settings.seed)
     return tables, ReadingReport(rows=sum(map(len, tables.values())))
@@ -94,14 +93,14 @@ def known_words(settings: ControlledCorpus) -> list[str]:
     return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
-def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FOLDER) -> list[str]:
+def words(language: str, types: Collection[str] = ()) -> list[str]:
     """Return the words of possible training sentences, sorted, as segmented in the content and without punctuation.
 
     All nouns and names are included, even those that are held out for dev and test, but no invented names. Of the cue
     types, binding and short texts are included only if listed in `types`. If it lists compositions or short texts, both
     the phrases of compositions and the syllables of invented names are included, and other types only if listed.
     """
-    lexicon = lexicons.load(language, content)
+    lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
     for noun in chain.from_iterable(lexicon.nouns.values()):
         written += [noun.singular, noun.plural, noun.singular_determiner, noun.plural_determiner]
@@ -110,12 +109,12 @@ def words(language: str, types: Collection[str] = (), content: Path = CONTENT_FO
     written += templates.list_tokens(3, language)
     kinds: Sequence[str] = (*SET_CUE_TYPES, *ROLE_CUE_TYPES[language], *({BINDING} & set(types)))
     if {COMPOSITION, SHORT_TEXT} & set(types):
-        written += [*lexicon.syllables, *compositions.load(language, content).training_phrases()]
+        written += [*lexicon.syllables, *compositions.load(language).training_phrases()]
         kinds = [kind for kind in (*SET_CUE_TYPES, *role_cue_types(language)) if kind in types]
     if SHORT_TEXT in types:
-        written += chain(*compositions.load_texts(language, content)["train"])
+        written += chain(*compositions.load_texts(language)["train"])
     for kind in kinds:
-        cue_type = templates.load(language, kind, content)
+        cue_type = templates.load(language, kind)
         written += [token for template in cue_type.templates if template.split == "train" for token in template.tokens]
         for scenario in cue_type.scenarios:
             for side in (scenario.shared, scenario.first, scenario.second):
@@ -129,15 +128,15 @@ def words_of(phrases: Iterable[str]) -> list[str]:
     return sorted(token for token in tokens if token[0] != "{" and any(mark.isalnum() for mark in token))
 
 
-def quad_generator(settings: ControlledCorpus, language: str, content: Path) -> QuadGenerator:
+def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
     """Return the generator of a language's quads; the seed divides its words among the splits."""
-    lexicon = lexicons.load(language, content)
+    lexicon = lexicons.load(language)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
 
 
 def generate_language(
-    settings: ControlledCorpus, quads: QuadGenerator, content: Path, texts: set[str]
+    settings: ControlledCorpus, quads: QuadGenerator, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
     """Yield (split, examples) for each quad and octad of a language.
 
@@ -146,7 +145,7 @@ def generate_language(
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
     sets, roles = (
-        [templates.load(language, kind, content) for kind in kinds if kind in wanted]
+        [templates.load(language, kind) for kind in kinds if kind in wanted]
         for kinds in (SET_CUE_TYPES, role_cue_types(language))
     )
 
@@ -156,7 +155,7 @@ def generate_language(
         for stratum, items in strata:
             yield from generate_groups(draw_from, settings.seed, (language, kind, split, stratum), items, texts)
 
-    octads = OctadGenerator(language, content, settings.seed, quads) if COMPOSITION in wanted else None
+    octads = OctadGenerator(language, settings.seed, quads) if COMPOSITION in wanted else None
     for split in SPLITS:
         quotas = _Quotas(settings, split, sets, roles, octads is not None)
         for generate, contents in ((quads.set_quad, sets), (quads.role_quad, roles)):
@@ -167,7 +166,7 @@ def generate_language(
             yield from groups(COMPOSITION, split, quotas.of_compositions(), octads.draw_from)
     # Short texts come last, so that the rest of the corpus is the same without them: draws depend on earlier draws.
     if SHORT_TEXT in wanted:
-        octads_in_texts = OctadGenerator(language, content, settings.seed, quads, SHORT_TEXT)
+        octads_in_texts = OctadGenerator(language, settings.seed, quads, SHORT_TEXT)
         others = len(set(wanted) - {SHORT_TEXT})
         for split in SPLITS:
             items = items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)

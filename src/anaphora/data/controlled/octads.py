@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
-from pathlib import Path
 
 from anaphora.data.controlled import compositions
 from anaphora.data.controlled.compositions import (
@@ -183,11 +182,9 @@ class OctadGenerator:
         cue_type: "composition" or "short_text".
     """
 
-    def __init__(
-        self, language: str, content: Path, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION
-    ) -> None:
-        self.content, self.quads, self.cue_type = compositions.load(language, content), quads, cue_type
-        self.texts = compositions.load_texts(language, content) if cue_type == SHORT_TEXT else None
+    def __init__(self, language: str, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION) -> None:
+        self.content, self.quads, self.cue_type = compositions.load(language), quads, cue_type
+        self.texts = compositions.load_texts(language) if cue_type == SHORT_TEXT else None
         self.withheld = WithheldPairs(self.content, seed)
         self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses for agents minus uses for patients
         self._pairs: Counter[tuple[str, str, str]] = Counter()
