@@ -133,7 +133,7 @@ def unchecked_example(**fields: Any) -> Example:
     """Build an example from all its fields, which must be valid: the checks take most of the time."""
     example = object.__new__(Example)
     for name, value in fields.items():
-        _ASSIGN[name](example, value)
+        getattr(Example, name).__set__(example, value)  # since a frozen example refuses `setattr`
     return example
 
 
@@ -141,14 +141,10 @@ def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
     """Build examples from a list of values for each of their fields, as `unchecked_example` does, but faster."""
     examples = [object.__new__(Example) for _ in columns["text"]]
     for name, values in columns.items():
-        assign = _ASSIGN[name]
+        assign = getattr(Example, name).__set__
         for example, value in zip(examples, values, strict=True):
             assign(example, value)
     return examples
-
-
-_ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}
-"""Functions that assign to the fields of an example although it is frozen."""
 
 
 def overlap(one: Span, other: Span) -> bool:

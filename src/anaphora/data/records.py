@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _GROUPS_AT_ONCE = 1024
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
-_BETWEEN_OBJECTS = "}, {"  # as the encoder writes a list of objects; more of them are in texts
 ITEM_COLUMNS = {
     "text": "sentence or passage",
     "language": "en or zh",
@@ -114,10 +113,7 @@ class GroupRows:
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
-    """Convert items to one list of plain values per column; factors become JSON strings.
-
-    With `has_whole_words`, it is known that no span cuts a word.
-    """
+    """Convert items, of which no span cuts a word if `has_whole_words`, to a list per column; factors become JSON."""
     columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
     if "factors" in columns:
         checked = [] if has_whole_words else [_factors(item) for item in items if isinstance(item, Example)]
@@ -133,7 +129,7 @@ def _factors(item: Example) -> dict[str, str]:
 
 def _written_factors(factors: Sequence[dict[str, str]]) -> list[str]:
     """Return the factors of each item as JSON; a call of the encoder for each item would take twice as long."""
-    written = _AS_JSON(factors)[2:-2].split(_BETWEEN_OBJECTS)
+    written = _AS_JSON(factors)[2:-2].split("}, {")
     return [f"{{{each}}}" for each in written] if len(written) == len(factors) else list(map(_AS_JSON, factors))
 
 

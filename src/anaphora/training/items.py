@@ -242,9 +242,7 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 def check_lengths(
     config: Config, examples: Sequence[Example], tokenizer: Tokenizer, lengths: Indices | None = None
 ) -> None:
-    """Check that no item has more tokens than the model has learned positions; other positions have no limit.
-
-    `lengths` are the numbers of tokens, (N,), if they are known.
+    """Check that no item has more tokens (`lengths`, if known) than the model has learned positions.
 
     Raises:
         UserError: an item is too long.

@@ -64,8 +64,7 @@ class QuadGenerator:
         self.lexicon = lexicon
         self.holdout = holdout
         self._used: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)  # by split and word
-        # The least number of uses, and the names with so many, by split and names.
-        self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, Sequence[str]]] = {}
+        self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, Sequence[str]]] = {}  # least uses, names so rare
 
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random

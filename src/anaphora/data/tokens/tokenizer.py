@@ -145,10 +145,7 @@ class Tokenizer:
         return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
     def _plain(self, text: str, encoding: Encoding) -> TokenizedText:
-        """Return the tokens of a `_PLAIN_TEXT`: all characters except spaces are in tokens, and the backend has words.
-
-        The result is the same as without this method, in a fifth of the time.
-        """
+        """Return the tokens of a `_PLAIN_TEXT` as `_tokenized` does, five times as fast, with the backend's words."""
         ids, spans = tuple(encoding.ids), tuple(encoding.offsets)
         words: list[int] = []
         current, last = -1, None
