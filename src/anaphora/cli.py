@@ -305,7 +305,7 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
-    """Exit with a one-line message after an error in the block; errors that point to a bug are raised.
+    """Exit with a one-line message after an error in the `with` block; errors that point to a bug are raised.
 
     The status is 2 for a user error, a full disk or lack of memory, 1 if runs failed, 130 for an interrupt, and 141,
     without a message, for a closed pipe.

@@ -1,1 +1,1 @@
-"""Analysis of attention: from rows to scores to a selected head and its evidence; independent of Lightning."""
+"""Analysis of attention: maps, scores, choice of a head, causal tests and evidence; independent of Lightning."""

@@ -195,7 +195,7 @@ def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[in
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the larger of the two weights and the index of its name: (N, 2, K) -> two arrays of shape (N, K)."""
+    """Return the larger of the weights on two names, and the index of that name: (N, 2, K) -> two arrays (N, K)."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 

@@ -51,7 +51,7 @@ class Scores:
             in metrics.json.
         measurement: scores of every head, from which `evidence` is computed.
         untested: one-line reason why there are no causal tests; None if they were run or not requested.
-        unread: measured items with a pronoun or candidate that is not in the model's vocabulary; None if all are
+        unread: evaluated items with a pronoun or candidate that is not in the model's vocabulary; None if all are
             known.
     """
 
@@ -227,14 +227,14 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """Load the splits of a corpus, without development items whose text and pronoun are also in the measured split.
+    """Load the splits of a corpus, without development items whose text and pronoun are also in the evaluated split.
 
     Args:
         items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
 
     Raises:
-        UserError: the data cannot be read or have no pronoun questions, the development or the measured split has no
-            items, or every development item is also in the measured split.
+        UserError: the data cannot be read or have no pronoun questions, the development or the evaluated split has no
+            items, or every development item is also in the evaluated split.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
@@ -306,14 +306,14 @@ def why_untested(model: AnyModel) -> UserError | None:
 def _untrained_records(
     model: AnyModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
-    """Return the attention rows of a randomly initialised model on the development and the measured items."""
+    """Return the attention rows of a randomly initialised model on the development and the evaluated items."""
     at_start = untrained_model(model, seed)
     first, second = (pronoun_records(at_start, examples)[0] for examples in splits)
     return first, second
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples in whole quads, or in whole passages of documents; return all if `most` is None."""
+    """Sample about `most` examples without splitting quads or passages; return all if `most` is None."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

@@ -35,7 +35,7 @@ def whole_number(name: str, value: object) -> int:
 def plain_list(name: str, value: object) -> list[Any]:
     """Convert a list, array, tensor or other iterable to a list.
 
-    Arrays and tensors become lists of Python numbers, also inside nested lists; all other entries stay the same.
+    Arrays and tensors become lists of Python numbers, including those in nested lists; other entries stay the same.
 
     Raises:
         UserError: the value is a string, a mapping, an array or tensor without dimensions, or not iterable.

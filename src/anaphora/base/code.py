@@ -88,7 +88,7 @@ def _parts(compiled: CodeType) -> Iterator[bytes]:
 
 
 def _imports(statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the `anaphora` names that statements import, also in functions and blocks, but not under TYPE_CHECKING."""
+    """Yield the `anaphora` names that statements import, including in functions, except under TYPE_CHECKING."""
     for statement in statements:
         if isinstance(statement, ast.Import):
             yield from (alias.name for alias in statement.names if alias.name.startswith("anaphora"))

@@ -50,7 +50,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def working(stage: str) -> Iterator[Progress]:
-    """Show a status message during the block, and yield a function that updates the message."""
+    """Show a status message during the `with` block, and yield a function that updates the message."""
     with console.status(stage) as status:
         yield status.update
 

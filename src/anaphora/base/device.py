@@ -39,7 +39,7 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return CUDA if a run's setting `device` is "cuda" and CUDA is available; else the CPU, also for "auto"."""
+    """Return CUDA if a run's setting `device` is "cuda" and CUDA is available; otherwise, and for "auto", the CPU."""
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")

@@ -35,12 +35,12 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a draft file that replaces `path` if the block succeeds, and is removed otherwise.
+    """Yield a draft file that replaces `path` if the `with` block succeeds, and is removed otherwise.
 
     The draft is flushed to disk before it replaces the file. Its permissions follow the umask.
 
     Raises:
-        UserError: the file cannot be written, or the block raised an OSError.
+        UserError: the file cannot be written, or the `with` block raised an OSError.
     """
     with _os_errors_as_user_errors(path):
         _refuse_other_than_file(path)
@@ -53,10 +53,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yield a draft directory that becomes `path` if the block succeeds, and is removed otherwise.
+    """Yield a draft directory that becomes `path` if the `with` block succeeds, and is removed otherwise.
 
     Raises:
-        UserError: the directory cannot be written, `path` exists and is not empty, or the block raised an OSError.
+        UserError: the directory cannot be written, `path` exists and is not empty, or the `with` block raised an
+            OSError.
     """
     with _os_errors_as_user_errors(path), _new_draft(path.parent, None) as draft:
         yield draft
@@ -286,7 +287,7 @@ def _locked_file(directory: Path) -> int:
 
 @contextlib.contextmanager
 def _new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
-    """Remove leftovers; lock a new draft in the block: a file with a suffix, or a directory if `suffix` is None."""
+    """Remove leftovers; lock a new draft in the `with` block: a file, or a directory if `suffix` is None."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder, depth=0)
     while True:
@@ -371,7 +372,7 @@ def _kind(path: Path) -> str:
 
 @contextlib.contextmanager
 def _os_errors_as_user_errors(path: Path) -> Iterator[None]:
-    """Convert an OSError in the block to a UserError that names the path."""
+    """Convert an OSError in the `with` block to a UserError that names the path."""
     try:
         yield
     except OSError as error:

@@ -139,9 +139,9 @@ def _predicted_clusters(
 ) -> list[list[Span]]:
     """Predict the clusters of a document with gold mentions.
 
-    Each mention of one of the forms is linked to the earlier mention in its passage that the model chooses, if any.
-    Linked mentions form a cluster; a mention without links is a cluster of its own. A passage of at most `words` words
-    is one input of the model.
+    Each mention whose form is in `forms` is linked to the earlier mention in its passage that the model chooses, if
+    any. Linked mentions form a cluster; a mention without links is a cluster of its own. The model reads one passage of
+    at most `words` words at a time.
 
     Returns:
         Clusters in the order of their first mentions, each mention as (index of first word, index of last word + 1).

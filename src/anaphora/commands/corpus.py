@@ -218,7 +218,7 @@ def _check_folder(output: str) -> None:
 
 
 def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
-    """Write the counts, the items as Parquet, and a dataset card with the splits; do nothing without `output`."""
+    """Write the counts, the items as Parquet, and a dataset card with the splits, if `output` is set."""
     from anaphora.data.records import item_columns
     from anaphora.report.cards import CARD, corpus_card
     from anaphora.report.terminal import print_phrase
@@ -244,7 +244,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on the licence of a corpus, which may differ between published files and the user's own."""
+    """Return a sentence on a corpus's licence; the user's own files may have another than the published ones."""
     from anaphora.data.corpora.division import origin_of
 
     if isinstance(data, data_settings.ControlledCorpus):

@@ -180,7 +180,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the mean scores of S runs' decisions, (S, W, N, M), for each of the W ways, by name of the table row."""
+    """Return the mean scores of S runs' decisions, (S, W, N, M), for each of the W ways, keyed by table row."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {

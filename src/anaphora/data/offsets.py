@@ -46,9 +46,9 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
-    """Return a clause that names the units in which all spans, which may be outside the text, would cover whole words.
+    """Return a clause that names the other units of offsets in which all spans cover whole words, if any.
 
-    It is "" if the spans already cover whole words as characters, or do so in no unit.
+    Spans may be outside the text. The clause is "" if they cover whole words as characters, or in none of the units.
     """
     if _fit(text, spans):
         return ""

@@ -204,7 +204,7 @@ def parquet_parts(
     """Create a Parquet file inside the `with` block; the yielded function appends one part of a table as a row group.
 
     Args:
-        path, schema: path of the file, created when the block ends without an error, and schema of every part.
+        path, schema: path of the file, created when the `with` block ends without an error, and schema of every part.
         descriptions: description of each column, stored in the file.
         about: description of the table, stored as JSON; read by `parquet_about`.
         incompressible: names of columns with mostly distinct values, which are stored without dictionary encoding.

@@ -271,7 +271,7 @@ def _with_fold_as_dev(
 
 
 def files_read(settings: data_settings.Data) -> dict[str, Path]:
-    """Return the local files that determine the content of a corpus, by name, without opening them.
+    """Return the local files that determine the content of a corpus, keyed by name, without opening them.
 
     Raises:
         UserError: a path does not exist, or a folder has no file of a supported format.
@@ -346,7 +346,7 @@ def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Cor
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hash of every file of a cached corpus, by name, and of its description."""
+    """Return the hash of every file of a cached corpus, keyed by name, and of its description."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

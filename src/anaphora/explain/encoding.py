@@ -196,7 +196,7 @@ def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Exa
 
 
 def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[EncoderInput, Batch | None, TokenizedText]:
-    """Return the encoder's input, the batch of the item (None without a pronoun), and the tokens of a text."""
+    """Return the encoder's input, the batch of the item (None if there is no pronoun), and the tokens of a text."""
     batch: Batch | None = None
     if query.example is not None:
         batch, tokens = single_batch(query.example, run.tokenizer, slots_of(run.config.task.prediction))

@@ -52,7 +52,7 @@ class Calculation:
         row: index of the row that the steps follow.
         slips: errata of the published calculation, by step.
         sentence: sentence of a built-in example for a trained run: its text, with pronoun and candidates or with the
-            `word` whose row the steps follow; empty without a sentence.
+            `word` whose row the steps follow; empty if there is no sentence.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Attention maps and outputs of a model of `transformers` under interventions, also for the causal tests."""
+"""Attention maps and outputs of a `transformers` model with edited attention; the causal tests use them."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the local path of the weight file, or else of the index of several files, if there is one, by its name."""
+    """Return the local path of the weight file, or else of the index of several, keyed by file name; may be empty."""
     paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
     return next(({name: path} for name, path in paths if path is not None), {})
 

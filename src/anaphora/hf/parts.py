@@ -98,7 +98,7 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
 
 @contextlib.contextmanager
 def errors_in_one_line(what: str) -> Iterator[None]:
-    """Replace any exception in the block by a one-line `UserError` that begins with `what`; a `UserError` passes."""
+    """Replace exceptions in the `with` block, except `UserError`, by a one-line `UserError` that begins with `what`."""
     try:
         yield
     except UserError:

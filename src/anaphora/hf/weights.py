@@ -54,7 +54,7 @@ class StoredTensor:
 
 
 def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
-    """Read the headers of all tensors of a model, by name of the tensor.
+    """Read the headers of all tensors of a model, keyed by name of the tensor.
 
     Args:
         files: paths by file name. With `INDEX`, the weight files that it lists are read from its own folder; otherwise

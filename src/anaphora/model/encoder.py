@@ -17,7 +17,7 @@ from anaphora.settings.model import encoder as model_settings
 
 
 class Encoder(nn.Module):
-    """Token embedding (with optional position and norm), blocks, and a final norm for pre-norm.
+    """Token embedding, optionally with position encoding and norm; blocks; and with pre-norm a final norm.
 
     Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding), and
     `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
@@ -27,8 +27,8 @@ class Encoder(nn.Module):
         vocabulary: number of tokens in the vocabulary.
 
     Attributes:
-        hidden_share: share of the layer's own input in the values, from 0 to 1; the rest is from the first layer's
-            input. It is below 1 only early in training, with `optimizer.value_curriculum`.
+        hidden_share: weight s, from 0 to 1, of the layer's own input h in the input of the values, s h + (1 - s) x,
+            where x is the first layer's input. It is below 1 only early in training, with `optimizer.value_curriculum`.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:

@@ -176,7 +176,7 @@ def _is_below_chance(cell: Cell) -> bool:
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
-    """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, by name.
+    """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
     Without an interval, these are all thresholds. "all_candidates" is chance among all candidates; the baseline
     "chance" is chance among the candidates that the cue decides between.

@@ -31,7 +31,7 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests, with rows for each language as a whole and for each of its kinds of cue.
 
-    The columns are the number of items, task accuracy, its losses from knockout in the chosen head and its layer and
+    The columns are the number of items, task accuracy, its drops by knockout in the chosen head and its layer and
     from value-zeroing in the layer, and the share of answers flipped by patching the layer.
     """
     rows = []
@@ -110,9 +110,9 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of where the weight freed by masking the antecedent's edge goes, in % by kind of word.
+    """Return a table of where attention goes when the edge to the antecedent is masked, in % by kind of word.
 
-    There is one row per language and kind of cue with such a measurement.
+    There is one row per language and kind of cue for which this was measured.
     """
     names = {
         "distractors": _("distractors"),
@@ -161,7 +161,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return the tables of the evidence by name, with flat rows; a part that was not measured gives no rows.
+    """Return the tables of the evidence, keyed by name, with flat rows; a part that was not measured gives no rows.
 
     Not every part has a table: the main scores, strata, levels and specificity, for instance, have none.
     """
@@ -219,7 +219,7 @@ def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:
 
 
 def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
-    """Return the tables of the causal tests, by name."""
+    """Return the tables of the causal tests, keyed by name."""
     cells = list(_groups(languages))
     return {
         "knockout": [

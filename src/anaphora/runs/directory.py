@@ -121,7 +121,7 @@ def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None)
 
 
 def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
-    """Return a model's weights by name, on the CPU; tied weights appear once."""
+    """Return a model's weights, keyed by name, on the CPU; tied weights appear once."""
     seen: set[int] = set()
     tensors = {}
     for name, value in model.state_dict().items():

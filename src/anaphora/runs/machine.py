@@ -109,7 +109,7 @@ def bfloat16_slowdown() -> float:
 
 
 def attention_seconds(lengths: Sequence[int], layers: int, width: int) -> float:
-    """Estimate the time of one pass of a model over long texts on the CPU, in seconds, by the products of attention.
+    """Estimate the seconds of a forward pass over long texts on the CPU, from the matrix products in attention.
 
     `lengths` are the texts' numbers of tokens; the time grows with their squares.
     """

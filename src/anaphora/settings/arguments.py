@@ -104,7 +104,7 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 
 
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return only the `kind` of a variant, or else the plain settings in a file of `configs`, by name."""
+    """Return only the `kind` of a variant, or else the plain settings in the file configs/<group>/<name>.yaml."""
     path = CONFIGS / group / f"{name}.yaml"
     if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():
         if hint in VARIANTS:

@@ -208,7 +208,7 @@ def job_name(overrides: list[str]) -> str:
 
 @contextmanager
 def sweep_failures(lines: list[str]) -> Iterator[None]:
-    """Collect the failures of the sweep jobs that run in the block; add one line for each failed job to `lines`.
+    """Collect the failures of the sweep jobs in the `with` block; add one line for each failed job to `lines`.
 
     The jobs record failures in a temporary subfolder of the working directory, or of the system's temporary directory
     if the working directory is not writable.

@@ -223,7 +223,7 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Return whether two runs agree in every setting that changes results by more than rounding errors.
+    """Return whether two runs agree in every setting that changes results, apart from rounding and dropout masks.
 
     Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. Labels that
     training took from the data and stored in the settings are ignored if the wanted settings list no labels.

@@ -92,7 +92,7 @@ class Task:
 
     @property
     def learns_labels(self) -> bool:
-        """Return whether a loss depends on the labels, unlike the loss on masked tokens."""
+        """Return whether any loss depends on the labels; the masked-language-model loss does not."""
         return self.prediction.kind != "none" or self.supervision.weight > 0
 
 
@@ -186,14 +186,15 @@ class Validation:
 
 
 DECIDE_RESULTS = ("precision", "compile", "limit_steps", "limit_items")
-"""Settings of `trainer` that a resumed run keeps; the others change results only by rounding errors."""
+"""Settings of `trainer` that a resumed run keeps; the others affect only rounding and, for `device`, dropout masks."""
 
 
 @dataclass(kw_only=True)
 class Trainer:
     """Device, precision, logging and limits.
 
-    Only precision, compilation (which changes the dropout masks) and limits change results beyond rounding errors.
+    Precision and limits change results. The kind of device and compilation change the dropout masks. The other settings
+    change results by rounding errors at most.
     """
 
     device: str = "auto"  # `auto` (the first of cuda, mps and cpu that is available), `cpu`, `cuda` or `mps`

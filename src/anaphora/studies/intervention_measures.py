@@ -64,7 +64,7 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy without single routes from the candidates to the answer, by language and type of cue.
+    """Return the task accuracy without single routes from candidates to answer, keyed by language and type of cue.
 
     Information may reach the pronoun directly, by its edges to the candidates in some layer, or by other tokens that
     attend to the candidates. `without_layer_<l>_accuracy`, for every layer l, is the task accuracy if the pronoun
@@ -105,7 +105,7 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return edges between pronoun, candidates and other tokens by name, (E, 3): item, query token and key token."""
+    """Return edges between pronoun, candidates and other tokens, keyed by name, (E, 3): item, query and key token."""
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun, everything = list(tokens.covering(example.pronoun)), range(len(tokens.ids))
@@ -149,14 +149,14 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def one_head_measures(headline: Headline) -> GroupMeasures:
-    """Return causal measures and specificity of the chosen head by language and group: "all", kind of cue or level.
+    """Return causal measures and specificity of the chosen head, keyed by language and group.
 
-    `antecedent_points` and `other_edges_points` are the loss of task accuracy by value-zeroing the pronoun's edge to
-    the antecedent or all its other edges, in percentage points. `patch_flips` and `exchange_flips` are the shares of
-    answers that change if the pronoun's row is taken from the minimal pair, or if the antecedent and the strongest
-    distractor exchange their weights. `pronoun_specificity` is the pronoun's attention mass on its antecedent divided
-    by that of the best other word. A level of compositions is tested on all its items, other groups on a sample of
-    about `SAMPLED_ITEMS` main items.
+    A group is "all", a kind of cue, or a level of composition. `antecedent_points` and `other_edges_points` are the
+    drops in task accuracy, in percentage points, when the pronoun's edge to the antecedent, or all its other edges, are
+    value-zeroed. `patch_flips` and `exchange_flips` are the shares of answers that change if the pronoun's row is taken
+    from the minimal pair, or if the antecedent and the strongest distractor exchange their weights.
+    `pronoun_specificity` is the pronoun's weight on the antecedent divided by the largest weight on it from any other
+    word. Levels are tested on all their items, other groups on a sample of about `SAMPLED_ITEMS` main items.
 
     Raises:
         UserError: the run does not answer pronoun questions, or no item can be tested.

@@ -71,7 +71,7 @@ def measure_run(run: Run, query: Query) -> None:
     run's evidence.
 
     Raises:
-        UserError: a measure does not apply to the run, or the measured split has no items.
+        UserError: a measure does not apply to the run, or the evaluated split has no items.
     """
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     examples = _evaluated_examples(run, query) if about_pronouns else {}
@@ -139,7 +139,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and the chosen head's scores on main items by form of the query mention."""
+    """Return the task accuracy and the chosen head's scores on main items, keyed by form of the query mention."""
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
     return _group_means(evaluation, [(*group, np.array(of_group)) for group, of_group in items.items()])
@@ -227,14 +227,14 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the texts of the measured split, sampled if `query` or the run has a limit."""
+    """Return the texts of the evaluated split, evenly sampled if `query` or the run limits their number."""
     if not isinstance(run.config.task.prediction, Label):
         raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
     return evenly_sampled(corpus_of(run).texts(query.split), query.items or run.config.trainer.limit_items)
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """Return items by split: the development split, on which the head is chosen, and the measured split.
+    """Return items by split: the development split, on which the head is chosen, and the evaluated split.
 
     Each split is sampled if `query` or the run has a limit.
     """

@@ -220,7 +220,7 @@ class ValidationCheckpoint(lightning.Callback):
 
 
 def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
-    """Return the metrics of the last validation by name, without the training loss on the progress bar."""
+    """Return the metrics of the last validation, keyed by name, without the training loss on the progress bar."""
     return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
 
 

@@ -183,7 +183,7 @@ class _Batches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples with their copies; without copies and limit, they are decoded when they are read."""
+    """Return the training examples and their copies with other names; decoded lazily if neither copied nor limited."""
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
         return StreamedExamples(corpus, "train")

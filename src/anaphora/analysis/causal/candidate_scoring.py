@@ -92,7 +92,7 @@ class ScoredText:
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """Return the matrix that distributes weights on the item's tokens over this text: (T, S), rows sum to 1."""
+        """Return the matrix that maps weights from the item's tokens to those of this text: (T, S), rows sum to 1."""
         shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
         for token, aligned in enumerate(self.alignment):
             shares[token, list(aligned)] = 1 / len(aligned)
@@ -141,7 +141,7 @@ def _scored_texts(
 ) -> tuple[ScoredText, ...] | None:
     """Return the texts that score the candidates; None if a candidate cannot be scored.
 
-    For a masked language model, candidates with equally many masks share a text.
+    For a masked language model, candidates with the same number of masks share a text.
     """
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):

@@ -107,11 +107,11 @@ class CausalTests:
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean over the items of a mask and its interval, clipped to `bounds`; None without items."""
+        """Return the mean over the items of a mask and its interval, clipped to `bounds`; None if there are none."""
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the loss of task accuracy over the items of a mask and its interval; None without items."""
+        """Return the drop in task accuracy over the items of a mask and its interval; None if there are no items."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
@@ -169,7 +169,7 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """Mean-ablate sets of the best heads, and random sets with equally many heads in each layer.
+        """Mean-ablate the best k heads for each of `counts`, and random sets with the same number of heads per layer.
 
         Random sets that equal the set of best heads are left out.
         """
@@ -245,7 +245,7 @@ class CausalTests:
         return self._ablated[key]
 
     def _as_many(self, heads: Sequence[Head], random: np.random.Generator) -> list[Head]:
-        """Return a random set with as many heads in each layer as `heads` has; heads outside `heads` are preferred."""
+        """Return a random set with the same number of heads per layer as `heads`, preferring heads outside `heads`."""
         chosen: list[Head] = []
         for layer, count in Counter(head.layer for head in heads).items():
             candidates = [head for head in self.all_heads if head.layer == layer]
@@ -267,10 +267,11 @@ class CausalTests:
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut]], items: Bools
 ) -> dict[str, Knockout]:
-    """Return the task accuracy lost by each knockout, by scope and kind of edge, with intervals.
+    """Return the task accuracy lost by each knockout, keyed by scope and kind of edge, with intervals.
 
-    Each loss is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
-    The edge to the antecedent is compared with the most costly matched edge, on the items with such a matched edge.
+    Each drop is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
+    The edge to the antecedent is compared with the matched edge that causes the largest drop, on the items that have
+    this edge.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():

@@ -91,7 +91,7 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the losses of task accuracy in percentage points over some items and their intervals, as fields."""
+    """Return the drops in task accuracy in percentage points over some items and their intervals, as fields."""
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
@@ -156,7 +156,7 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return each part's share of the weight that a knockout of the antecedent's edge frees, by name: (N,).
+    """Return each part's share of the weight that a knockout of the antecedent's edge frees, keyed by name: (N,).
 
     Softmax distributes the freed weight in proportion to the remaining weights.
     """

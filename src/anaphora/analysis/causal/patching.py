@@ -21,7 +21,7 @@ from anaphora.base.translation import _
 
 
 class AlignedPatch(NamedTuple):
-    """Outcome of patching between sentences of any lengths, as masks of items, (N,) each."""
+    """Outcome of patching between sentences of any lengths: boolean masks over the items, (N,) each."""
 
     pairs: Bools  # tested items
     head: Bools  # items whose answer flips when the head under test is patched
@@ -29,7 +29,7 @@ class AlignedPatch(NamedTuple):
 
 
 class PatternPatch(NamedTuple):
-    """Outcome of patching between sentences that differ in one word, as masks of items, (N,) each."""
+    """Outcome of patching between sentences that differ in one word: boolean masks over the items, (N,) each."""
 
     pairs: Bools  # tested items
     skipped: Bools  # items of other minimal pairs
@@ -40,7 +40,7 @@ class PatternPatch(NamedTuple):
 
 
 def pattern_patch(tests: CausalTests) -> PatternPatch:
-    """Patch the pronoun's rows in the best heads, the head under test and its whole layer; values are unchanged."""
+    """Patch the pronoun's rows, not the values, in the best k heads, in the head under test, and in its whole layer."""
     tests.progress(_("causal tests: pattern patch"))
     siblings = [other for other in tests.order if other.layer == tests.head.layer]
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)

@@ -46,7 +46,7 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracy of the chosen head and of the model's answers on perturbed main items, in whole quads."""
+    """Measure the accuracy of the chosen head and of the model on perturbed main items, without splitting quads."""
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 
@@ -97,7 +97,7 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 
 
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
-    """Return the token ids of each item, with each candidate's name replaced by one with equally many tokens.
+    """Return the token ids of each item, with each candidate's name replaced by one with the same number of tokens.
 
     A name stays if the language has no unused name of this length.
     """

@@ -210,7 +210,7 @@ def controls_path(directory: Path, split: str) -> Path:
 
 
 def read(directory: Path, split: str) -> dict[str, Control | None]:
-    """Return the stored results of a run's controls by name; None for each of `CONTROLS` without a result.
+    """Return the stored results of a run's controls, keyed by name; None for each of `CONTROLS` without a result.
 
     Raises:
         UserError: the file is damaged.

@@ -69,7 +69,7 @@ def example_sentences(
 
 
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
-    """Return the four records of the first complete quad of a language and kind of cue; empty without such a quad.
+    """Return the four records of the first complete quad of a language and kind of cue; empty if there is none.
 
     Quads without the label `kind` have the kind "all". Octads and quads with two pronouns per sentence are skipped,
     because their eight items do not fit a 2 x 2 layout of cues and orders.

@@ -40,7 +40,7 @@ UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement:
-    """Scores of a model's heads and answers on one split; N measured items."""
+    """Scores of a model's heads and answers on one split of N items."""
 
     split: str
     head: Head  # chosen on the development split unless the user named it
@@ -55,13 +55,13 @@ class Measurement:
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
-        """Return the correctness of the model's answers to the measured items, (N,); NaN without answers."""
+        """Return the correctness of the model's answers to the evaluated items, (N,); NaN if it does not answer."""
         answers, kept = self.capture.answers, self.measured.kept
         return np.full(len(kept), np.nan) if answers is None else answers.correct[kept]
 
     @property
     def task_answers(self) -> CandidateNumbers | None:
-        """Return the model's predicted candidates for the measured items, (N,); None without answers."""
+        """Return the model's predicted candidates for the evaluated items, (N,); None if it does not answer."""
         answers = self.capture.answers
         return None if answers is None else answers.candidates[self.measured.kept]
 
@@ -92,7 +92,7 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """Scores of a run's heads and answers on one split; `data` is a digest of development and measured items."""
+    """Scores of a run's heads and answers on one split; `data` is a digest of development and evaluated items."""
 
     run: Run
     data: str
@@ -140,9 +140,9 @@ def measure_headline(
         measured: items to report.
         untrained: number of randomly initialised models to measure as a control.
         chosen: a head fixed beforehand, which replaces the choice.
-        keep_rows: whether the capture keeps the rows of the measured items. If False, each batch's rows are freed
+        keep_rows: whether the capture keeps the rows of the evaluated items. If False, each batch's rows are freed
             after scoring, for splits whose rows do not fit in memory.
-        data: digest of the development and measured items; computed if None.
+        data: digest of the development and evaluated items; computed if None.
 
     Raises:
         UserError: there are no development items, none of stratum main that can be scored (unless the head is
@@ -223,7 +223,7 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Return samples of the development and the measured items for untrained models, each in whole quads."""
+    """Sample development items and evaluated items for untrained models, without splitting quads."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 
@@ -241,7 +241,7 @@ def untrained_correctness(
 
     Args:
         control: scores of each of R models on development items and on a subset of `examples`.
-        examples: the N measured items.
+        examples: the N evaluated items.
 
     Returns:
         (R, N), NaN on items outside a model's subset.

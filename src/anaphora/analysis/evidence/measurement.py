@@ -122,7 +122,7 @@ def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
 
 
 def items_digest(splits: EvaluationSplits) -> str:
-    """Return a digest of the development items and the measured items."""
+    """Return a digest of the development and the evaluated items."""
     return examples_digest((*splits.development, *splits.measured))
 
 
@@ -236,5 +236,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """Sample about `most` main items in whole quads."""
+    """Sample about `most` main items without splitting quads."""
     return sample_quads([example for example in examples if example.is_main], most)

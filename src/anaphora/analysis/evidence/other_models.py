@@ -56,10 +56,10 @@ def evidence_from_records(
         training: items on which learned baselines are fitted; without them only unfitted baselines are computed.
         split: name of `measured` in the report.
         chosen: a head fixed beforehand, which replaces the choice.
-        untrained: for each untrained model, records of development examples and of a subset of the measured examples.
+        untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:
-        The measurement and its evidence. The causal tests are None without a subject; controls, other maps,
+        The measurement and its evidence. The causal tests are None if no subject is given; controls, other maps,
         perturbations and other words as queries are not measured.
 
     Raises:

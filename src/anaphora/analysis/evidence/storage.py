@@ -96,7 +96,7 @@ def answer_temperatures(run: Run) -> dict[str, float]:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers, with further keys `about` them, and return the path.
+    """Write the temperatures of a run's answers and the entries of `about`, and return the path.
 
     Raises:
         UserError: the file cannot be written.

@@ -1,1 +1,1 @@
-"""Attention maps: raw attention rows of a pronoun, and five derived kinds of map."""
+"""Attention maps of a pronoun: raw weights, weighted norms, rollout, flow, value-zeroing and integrated gradients."""

@@ -63,7 +63,7 @@ WriteRows = Callable[[Sequence[QueryRow], Iterable[Mapping[str, Any]]], None]
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[WriteRows]:
-    """Open a file of attention rows and a file of their items, `<stem>_items.jsonl`; both appear when the block ends.
+    """Open a file of attention rows, and `<stem>_items.jsonl` with their items; they appear when the `with` block ends.
 
     Args:
         path: path of the rows. They are written last, so that the items exist if the rows do.

@@ -1,4 +1,4 @@
-"""Results of the causal tests. A *drop* is the loss of task accuracy: 0.3 is 30 percentage points."""
+"""Results of the causal tests. A *drop* is a decrease in task accuracy: 0.3 is 30 percentage points."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """Task accuracy lost by knockout of one kind of edge, and the mean attention mass removed; None without items.
+    """Drop in task accuracy by knockout of one kind of edge, and mean attention mass removed; None if no item has it.
 
     Attributes:
         items: number of items with such an edge, over which the means are taken. None in files of earlier versions,
-            in which items without such an edge counted as a loss of 0.
+            in which items without such an edge counted as a drop of 0.
     """
 
     drop: float | None
@@ -25,7 +25,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Loss from knockout of the gold edge minus the loss from the most costly matched edge; None without the latter."""
+    """Drop by knockout of the gold edge minus the largest drop by a matched edge; None if no item has one."""
 
     value: float | None
     interval: Interval | None
@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Knockout losses in one scope by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing".
+    """Accuracy drops by knockout, by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing".
 
     The scope "head" also has "value_zeroing_others", for the pronoun's edges to all tokens but the antecedents.
     """
@@ -57,7 +57,7 @@ class SingleAblation:
 class CumulativeAblation:
     """Task accuracy lost when the best k heads are ablated, or random sets with as many heads in each layer.
 
-    `random` is the spread over the random sets that differ from the best k; None without such a set.
+    `random` is the spread over the random sets that differ from the best k; None if there is none.
     """
 
     k: int
@@ -76,7 +76,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """Share of correct answers that flip to the answer of the minimal pair's other sentence; None without pairs."""
+    """Share of correct answers that flip to that of the minimal pair's other sentence; None if there are no pairs."""
 
     flipped: float | None
     interval: Interval | None
@@ -84,7 +84,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """Share of correct answers that flip when the best k heads are patched; None without pairs."""
+    """Share of correct answers that flip when the best k heads are patched; None if there are no pairs."""
 
     k: int
     flipped: float | None
@@ -195,7 +195,7 @@ class CausalCell:
     """Causal tests on a group of items.
 
     Attributes:
-        knockout: losses by scope: "head", "layer", "window" (the layer and its two neighbours) or "all_layers".
+        knockout: accuracy drops by scope: "head", "layer", "window" (the layer and its two neighbours) or "all_layers".
         dose_response: correlation of an edge's score and the cost of its knockout, by name of the map.
     """
 

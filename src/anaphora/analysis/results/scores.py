@@ -90,9 +90,9 @@ class Cell:
 
     Attributes:
         items: number of items.
-        task_accuracy: accuracy of the model's answers; None without a prediction head.
+        task_accuracy: accuracy of the model's answers; None if it has no prediction head.
         candidate_accuracy: share of items with the antecedent as the head's strongest candidate.
-        quad_accuracy: share of complete quads in which the head is right on every item; None without complete quads.
+        quad_accuracy: share of complete quads in which the head is right on every item; None if no quad is complete.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
         open_accuracy: share of items with the antecedent as the strongest of all words except the pronoun.
         focal_accuracy: share of items with the antecedent as the strongest of the candidates that the cue may pick.
@@ -118,7 +118,7 @@ class Cell:
 
     @property
     def best_shortcut(self) -> Shortcut | None:
-        """Return the best baseline other than untrained models; None without such a baseline."""
+        """Return the best baseline other than untrained models; None if there is none."""
         known = [
             Shortcut(name=name, accuracy=accuracy)
             for name, accuracy in self.baselines.items()
@@ -152,7 +152,7 @@ class LanguageScores(Cell):
 
     Attributes:
         items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.
-        set, role: scores by kind of cue; None without such items.
+        set, role: scores by kind of cue; None if there are no such items.
         types: scores by type of cue, without baselines.
         worst_template: scores on the worst template; None if the items have no templates.
     """
@@ -165,7 +165,7 @@ class LanguageScores(Cell):
 
     @property
     def by_kind(self) -> dict[str, Cell]:
-        """Return the cells of the kinds of cue that occur, by name."""
+        """Return the cells of the kinds of cue that occur, keyed by name."""
         return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
 
 

@@ -136,7 +136,7 @@ _HINTS: dict[type[Any], Mapping[str, Any]] = {}
 
 
 def hints_of(kind: type[Any]) -> Mapping[str, Any]:
-    """Return the types of a dataclass's fields by name, cached because `get_type_hints` is slow."""
+    """Return the types of a dataclass's fields, keyed by name, cached because `get_type_hints` is slow."""
     if kind not in _HINTS:
         _HINTS[kind] = get_type_hints(kind)
     return _HINTS[kind]

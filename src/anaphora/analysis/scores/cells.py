@@ -84,7 +84,7 @@ def bootstrap_interval(
 def mean_and_interval(
     values: NDArray[np.float64], labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float]
 ) -> tuple[float | None, Interval | None]:
-    """Return the rounded mean of values and its `bootstrap_interval`; both None without values or with a NaN."""
+    """Return the rounded mean of values and its `bootstrap_interval`; both None if there is no value or a NaN."""
     return (rounded(values.mean()), bootstrap_interval(values, labels, bounds)) if len(values) else (None, None)
 
 

@@ -43,14 +43,14 @@ def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Exam
 
     A policy that ignores the cue and has no ties gets 0 if the items of each pair have different antecedents.
 
-    Correctness is (N, ...), the share (...), a scalar for (N,); NaN without minimal pairs.
+    Correctness is (N, ...), the share (...), a scalar for (N,); NaN if there are no minimal pairs.
     """
     products, _ = set_products(correct, minimal_pairs_of(examples))
     return np.asarray(products.mean(axis=0) if len(products) else np.full(products.shape[1:], np.nan))
 
 
 def minimal_pairs_of(examples: Sequence[Example]) -> list[str]:
-    """Return the name of each item's minimal pair; "" without one."""
+    """Return the name of each item's minimal pair; "" if it has none."""
     return [example.minimal_pair for example in examples]
 
 

@@ -240,7 +240,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
-    """Return the template with the lowest candidate accuracy, then task accuracy; None without templates."""
+    """Return the template with the lowest candidate accuracy, then task accuracy; None if no item has a template."""
     names = factor_values(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):

@@ -89,7 +89,7 @@ because speakers are unknown.
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return whether each rule picks an antecedent, by name; rules choose among the earlier mentions of candidates.
+    """Return whether each rule picks an antecedent, keyed by rule; rules choose among candidates' earlier mentions.
 
     Raises:
         ValueError: no candidate precedes the mention.

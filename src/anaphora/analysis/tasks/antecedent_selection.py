@@ -169,7 +169,7 @@ class HeadSelection:
 def selection_table(
     development: Selections, measured: Selections, untrained: Sequence[tuple[Selections, Selections]], by: Sequence[str]
 ) -> list[SelectorAccuracy]:
-    """Return the accuracy of every rule and every chosen head on the measured split.
+    """Return the accuracy of every rule and every chosen head on the evaluated split.
 
     Args:
         development: selections on the split on which heads are chosen.

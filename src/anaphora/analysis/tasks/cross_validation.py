@@ -58,7 +58,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
 
 
 def check_folds(runs: Sequence[Run]) -> None:
-    """Check that runs cover all folds of one corpus, with equally many runs per fold.
+    """Check that runs cover all folds of one corpus, with the same number of runs per fold.
 
     Raises:
         UserError: there are no runs; a run was not trained on folds, answers no pronoun questions, or chose its weights

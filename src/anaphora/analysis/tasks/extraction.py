@@ -51,7 +51,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of about `most` items in whole groups, evenly spaced; all items for None."""
+        """Select about `most` evenly spaced items without splitting groups; all items for None."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -95,7 +95,7 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of about `most` items in whole groups from a split of a corpus; all items for None.
+    """Select about `most` items from a split of a corpus without splitting groups; all items for None.
 
     Raises:
         UserError: the split is empty.

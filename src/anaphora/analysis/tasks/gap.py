@@ -35,7 +35,7 @@ _BLIND_CHOICES = 100  # random choices averaged by the rule "random"
 class GapScore:
     """Scores of name decisions, averaged over models.
 
-    Intervals are 95 % percentile bootstrap intervals over texts, with the same samples for all models; NaN for too few
+    Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models; NaN for too few
     texts, or if the score is undefined in every sample. For `weighted_bias`, items are weighted such that both genders
     have the same distribution over quintiles of the number of names in a text.
     """
@@ -92,7 +92,7 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
 
 
 def score_columns(score: GapScore) -> dict[str, float]:
-    """Return the float fields of a score as columns of a table, with the ends of intervals; NaN without an interval."""
+    """Return the float fields of a score as columns of a table, with the ends of intervals; NaN where there is none."""
     return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 
@@ -199,7 +199,7 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % percentile interval of a score over bootstrap samples; NaN for too few texts or no score."""
+    """Return the 95 % bootstrap percentile interval of a score; NaN if texts are too few or no sample has a score."""
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan

@@ -177,7 +177,7 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
 
 
 def _phrases() -> dict[str, str]:
-    """Return the interface texts by name, in the language of the enclosing `spoken_in`.
+    """Return the interface texts, keyed by name, in the language of the enclosing `spoken_in`.
 
     The page's script fills in the placeholders in braces.
     """

@@ -184,7 +184,7 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def _phrases() -> dict[str, str]:
-    """Return the interface texts of the page by name, in the language of the enclosing `spoken_in`.
+    """Return the interface texts of the page, keyed by name, in the language of the enclosing `spoken_in`.
 
     The page's script fills in the placeholders in braces.
     """

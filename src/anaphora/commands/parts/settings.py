@@ -14,7 +14,7 @@ from anaphora.settings.data import SPLITS, Data
 
 @dataclass(kw_only=True)
 class RunItems:
-    """Settings of a command on a run and the items of a split."""
+    """Settings of a command that analyses a run on the items of a split."""
 
     run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
     data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
@@ -31,7 +31,7 @@ class RunItems:
 
 @dataclass(kw_only=True)
 class RunHead(RunItems):
-    """Settings of a command on a run, the items of a split, and one head."""
+    """Settings of a command that analyses one head of a run on the items of a split."""
 
     layer: int | None = None  # layer of the head; by default that of the head chosen on the development split
     head: int | None = None  # head in this layer; give both or neither
@@ -44,7 +44,7 @@ class RunHead(RunItems):
 
 @dataclass(kw_only=True)
 class SentenceOrItems(RunItems):
-    """Settings of a command on a run and either the items of a split or one sentence."""
+    """Settings of a command that analyses a run on the items of a split or on one sentence."""
 
     text: str | None = None  # a sentence of your own, in place of data
     pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"

@@ -177,7 +177,7 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
 
 
 def check_table(output: str | None) -> None:
-    """Check that the file of a command's table, if there is one, ends in .csv and can be written."""
+    """Check that the output file of a command's table, if one is set, ends in .csv and can be written."""
     if output:
         file_ending("output", output, ".csv")
         check_writable(Path(output))
@@ -212,7 +212,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
     Args:
         untrained: number of randomly initialised models to measure as a control.
-        keep_rows: whether to keep the attention rows of the measured items.
+        keep_rows: whether to keep the attention rows of the evaluated items.
 
     Raises:
         UserError: the run has no such head, or as in `evaluation_splits` or `measure_headline`.
@@ -260,7 +260,7 @@ def open_run_or_model(name: str, device: Device) -> AnyModel:
 
 
 def open_models(names: Sequence[str], device: Device) -> dict[str, AnyModel]:
-    """Open models and return them by name.
+    """Open models and return them, keyed by name.
 
     The name is the last part of the path, or the whole argument if two models share the last part.
 

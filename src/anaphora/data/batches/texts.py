@@ -264,7 +264,7 @@ def _chunks(tokens: TokenizedText, tokenizer: Tokenizer, longest: int) -> Iterat
 
 
 def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
-    """Return the token indices of every word of a chunk, by character span."""
+    """Return the token indices of every word of a chunk, keyed by character span."""
     tokens: dict[int, list[int]] = {}
     for token, word in enumerate(chunk.words):
         if word >= 0:
@@ -273,6 +273,6 @@ def _every_word(chunk: TokenizedText) -> dict[Span, tuple[int, ...]]:
 
 
 def _mentions(chunk: TokenizedText, mentions: Sequence[Span]) -> dict[Span, tuple[int, ...]]:
-    """Return the token indices of each mention that overlaps a chunk, by character span."""
+    """Return the token indices of each mention that overlaps a chunk, keyed by character span."""
     covering = {span: tuple(chunk.covering(span)) for span in mentions}
     return {span: tokens for span, tokens in covering.items() if tokens}

@@ -117,7 +117,7 @@ def load(language: str, folder: Path = CONTENT_FOLDER) -> CompositionContent:
 
 
 def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lines]:
-    """Load the short texts of `folder`/<folder of the language>/short_text.toml, by split."""
+    """Load the short texts of `folder`/<folder of the language>/short_text.toml, keyed by split."""
     table = read_toml(folder / FOLDERS[language] / f"{SHORT_TEXT}.toml")
     return {split: _lines(table[split]) for split in SPLITS}
 

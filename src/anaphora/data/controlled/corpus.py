@@ -75,7 +75,7 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
-    """Return the content files of a corpus with these settings, by path relative to the content folder.
+    """Return the content files of a corpus with these settings, keyed by path relative to the content folder.
 
     Files of all set and role types and of compositions are included, even if the corpus does not have the type.
     """

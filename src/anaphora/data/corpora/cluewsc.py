@@ -27,7 +27,7 @@ _LABELS = {"true": True, "false": False, True: True, False: False}
 
 @dataclass(frozen=True)
 class _LabelledPair:
-    """Pronoun and candidate from one row of a file, with the label whether the candidate is the antecedent."""
+    """Pronoun and candidate from one row of a file, labelled as antecedent or not."""
 
     text: str
     pronoun: Span

@@ -74,8 +74,9 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
     file, or a folder without official splits, is divided by the shares.
 
     Raises:
-        UserError: no file is found, a line is invalid (the message names file and line), two mentions cross, the spans
-            do not show whether their ends are inclusive or exclusive, or a document is not in `data.language`.
+        UserError: no file is found, a line is invalid (the message names the file and the line), two mentions cross,
+            the spans do not show whether their ends are inclusive or exclusive, or a document is not in
+            `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:

@@ -60,7 +60,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: Conll2012) -> dict[str, Path]:
-    """Return the files to read, by path relative to `data.path`.
+    """Return the files to read, keyed by path relative to `data.path`.
 
     A single file may have any name. In a folder, these are the files that end in _conll or .conll, optionally followed
     by .gz, without those whose path names another language (english, chinese, arabic). If any of them are gold files

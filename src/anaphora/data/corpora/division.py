@@ -60,7 +60,8 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
     """Return the path of an existing file or folder, with "~" expanded.
 
     Raises:
-        UserError: the path does not exist, or names a data set on the hub; the message names setting and needed files.
+        UserError: the path does not exist, or names a data set on the hub; the message names the setting and the files
+            that it needs.
     """
     needed = f"; needed: {files}" if files else ""
     if is_hub(path):
@@ -226,7 +227,7 @@ def origin_of(settings: Data) -> Origin:
 
 
 def files_at_path(settings: Data) -> dict[str, Path]:
-    """Return the file at `data.path`, or all files of the folder, by name.
+    """Return the file at `data.path`, or all files of the folder, keyed by name.
 
     The result is empty for a data set on the hub and for a corpus without a path.
 

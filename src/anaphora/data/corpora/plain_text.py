@@ -69,7 +69,7 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the files of known formats at a path, a file or a folder, by relative path; hidden files are left out."""
+    """Return the file, or the folder's files, of known formats, keyed by relative path; hidden files are left out."""
     there = division.files_below(division.existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -94,7 +94,7 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield (name, official split, documents) for each split on the hub; all official splits are None without dev."""
+    """Yield (name, official split, documents) for each split on the hub; official splits are None if dev is missing."""
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():

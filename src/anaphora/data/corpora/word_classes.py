@@ -89,7 +89,7 @@ def is_tag(text: str) -> bool:
 def is_trace(word: str, tags: Sequence[str]) -> bool:
     """Return whether a word of a treebank is a dropped pronoun or a trace, such as *pro* or *T*-1.
 
-    "0", "*" and "*NOT*", also with an index, are traces only if a tag is -NONE-.
+    "0", "*" and "*NOT*", with or without an index, are traces only if a tag is -NONE-.
     """
     return bool(_TRACE.fullmatch(word)) or (_NO_WORD_TAG in tags and bool(_TRACE_BY_TAG.fullmatch(word)))
 

@@ -172,7 +172,7 @@ class Probe:
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the method and the layout for the maps of one text."""
+        """Return how the maps of one text are read, and their layers, number of heads, causality and attention sink."""
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -187,9 +187,10 @@ class Probe:
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
-        """Return the maps of an implementation.
+        """Return the maps of the inputs under an attention implementation.
 
-        Unless the registered function records them, the maps of a text alone are checked against its mixing products.
+        Maps that `transformers` returns for the text without padding must equal the weights that multiply the values in
+        the same forward pass.
         """
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:

@@ -48,7 +48,7 @@ _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"',
 
 
 def whole_font_files() -> dict[int, Path]:
-    """Return the files of the whole font by weight; empty if mpl-font is not installed."""
+    """Return the files of the full font, keyed by weight; empty if mpl-font is not installed."""
     package = importlib.util.find_spec("mpl_font")
     if package is None or not package.submodule_search_locations:
         return {}
@@ -59,7 +59,7 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold), from the whole font if it is installed."""
+    """Return the font file of each weight (400 regular, 700 bold): of the full font if installed, else a subset."""
     return whole_font_files() or OWN_FONT_FILES
 
 

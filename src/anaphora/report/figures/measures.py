@@ -56,7 +56,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and antecedent mass under each kind of map, at its chosen head if it has heads."""
+    """Draw candidate accuracy and antecedent mass in each kind of map, at the chosen head of maps with heads."""
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():
@@ -147,7 +147,7 @@ def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
 def _accuracy_figure(
     title: str, marks: Marks, rows: Sequence[tuple[str, bool]] = (), panels: Sequence[str] = ()
 ) -> Figure | None:
-    """Draw accuracies and chance on an axis from 0 to 100 %; return None without marks."""
+    """Draw accuracies and chance on an axis from 0 to 100 %; return None if nothing is marked."""
     if not marks:
         return None
     key = (

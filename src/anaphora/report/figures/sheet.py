@@ -200,7 +200,8 @@ def spread_labels(heights: list[float], gap: float, low: float, high: float) -> 
 def scale_end(greatest: float) -> float:
     """Return the upper end of a colour scale: 1, or the greatest weight if it is higher.
 
-    With a fixed end, a weight has the same colour in every figure. Only values that are not shares of a row exceed 1.
+    With a fixed end, a weight has the same colour in every figure. Weights exceed 1 only in matrices whose rows do not
+    sum to 1.
     """
     return max(1.0, greatest)
 

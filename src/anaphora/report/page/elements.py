@@ -37,7 +37,7 @@ class ReportRun:
         quads: (language, kind of cue, four cells) of each quad to show.
         sentences: explorer entries with this run's maps and answers.
         is_explored: whether the page's explorer shows these sentences, so that examples can link to it.
-        unread: measured items with mentions outside the model's vocabulary; None if there are none.
+        unread: evaluated items with mentions outside the model's vocabulary; None if there are none.
     """
 
     name: str
@@ -282,7 +282,7 @@ def figure_with_numbers(
 
 
 def figures_of(sections: Iterable[Section]) -> dict[str, Figure]:
-    """Return the figures of all sections, by name."""
+    """Return the figures of all sections, keyed by name."""
     return {
         element.name: element.figure
         for section in sections

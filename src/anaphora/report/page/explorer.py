@@ -33,8 +33,8 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
         base64 of uint8}}}. There are W words; all indices count words, and a candidate is a list of word indices.
-        "answer" is the text of the chosen candidate, "" for none of them, None without an answer. "right" and
-        "head_right" say whether the answer and the chosen head are right; "right" is None without an answer.
+        "answer" is the text of the chosen candidate, "" for none of them, None if there is no answer. "right" and
+        "head_right" say whether the answer and the chosen head are right; "right" is None if there is no answer.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -168,7 +168,7 @@ def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the explorer's phrases and its names of maps, languages and factor values, by group and key."""
+    """Return the explorer's phrases and its names of maps, languages and factor values, keyed by group and key."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),
@@ -179,7 +179,7 @@ def explorer_words() -> dict[str, dict[str, str]]:
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return the phrases of the explorer, by their keys in its script."""
+    """Return the phrases of the explorer, under their keys in its script."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

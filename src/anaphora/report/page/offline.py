@@ -188,7 +188,7 @@ def page_names(stem: str, suffixes: Mapping[str, str]) -> dict[str, str]:
 
 
 def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
-    """Return the links from the page in one language to the others, by language."""
+    """Return the links from the page in one language to the others, keyed by language."""
     return {other: name for other, name in names.items() if other != language}
 
 

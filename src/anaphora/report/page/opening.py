@@ -98,7 +98,7 @@ def run_headline(evidence: Evidence) -> str:
 
 
 def verdict_sentence(evidence: Evidence) -> str:
-    """Return the verdicts in one sentence; empty without verdicts."""
+    """Return the verdicts in one sentence; empty if there are no verdicts."""
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
         scopes = [(_("for the layer and for the head alone"), of_layer)]

@@ -134,7 +134,7 @@ class Initialisation:
 
 @dataclass(kw_only=True)
 class Normal(Initialisation):
-    """Normal distribution (Devlin et al. 2019)."""
+    """Weights from a normal distribution with mean 0, as in BERT (Devlin et al. 2019)."""
 
     kind: str = "normal"
     deviation: float = 0.02  # standard deviation of the weights
@@ -151,7 +151,7 @@ class Normal(Initialisation):
 
 @dataclass(kw_only=True)
 class Xavier(Initialisation):
-    """Uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
+    """Weights from a uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
 
     kind: str = "xavier"
 

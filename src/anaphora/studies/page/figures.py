@@ -171,7 +171,7 @@ def _intervention_style(number: int) -> tuple[str, str]:
 
 
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """Return the axis and the measure of each figure that plots a measure over an axis, by name of the figure.
+    """Return the axis and the measure of each figure that plots a measure over an axis, keyed by name of the figure.
 
     An axis is "distance" for groups named "distance 3". Item counts, chance and quad accuracy are left out.
     """

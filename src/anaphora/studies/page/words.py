@@ -103,10 +103,10 @@ def is_of_route(measure: str) -> bool:
 
 
 def measure_text(group: GroupSummary, measure: str) -> str:
-    """Format a measure of a group: the median and, in brackets, the lowest and the highest seed; shares in percent.
+    """Format a measure of a group: the median and, in brackets, the range over seeds; shares in percent.
 
-    A tilde marks alignment if the task is not solved. If some runs lack the measure, for instance because they have no
-    third layer, the number of runs with the measure follows.
+    A measure of alignment begins with a tilde if the model does not solve the task. If some runs lack the measure, for
+    instance because they have no third layer, the number of runs with the measure follows.
     """
     spread = group.measures.get(measure)
     if spread is None:

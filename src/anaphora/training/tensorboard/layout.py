@@ -181,7 +181,7 @@ class ValidationPredictions:
 def prediction_tables(
     predictions: ValidationPredictions, data: EncodedSplit, head: tuple[int, int] | None
 ) -> dict[str, str]:
-    """Return a Markdown table of the first wrong and the first right predictions in each language, by tag.
+    """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
     In a control with replaced labels, a prediction is right if it equals the label, which the table shows. The choice
     of `head` is shown next to the prediction of a pronoun.

@@ -45,7 +45,7 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
-    """Return the permutation p-values of a head on main items, by language and kind of cue.
+    """Return the permutation p-values of a head on main items, keyed by language and kind of cue.
 
     They are valid only for a head that was chosen on other items. The correction is over all languages and kinds.
     """
@@ -65,7 +65,7 @@ def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean over quads of one contrast of a quad's four cells; None without quads."""
+    """Mean over quads of one contrast of a quad's four cells; None if there are no quads."""
 
     value: float | None
     interval: Interval | None

@@ -34,7 +34,7 @@ def factors(
 
     Args:
         scores: N scored items, of which only main items count.
-        task_correct: correctness of the model's answers, (N,); NaN without answers.
+        task_correct: correctness of the model's answers, (N,); NaN if it does not answer.
 
     Returns:
         {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (a third person) and

@@ -53,7 +53,7 @@ def further_measures(
     Args:
         scores: N scored items, of which only main items count.
         records: records that were scored, to which `scores.kept` refers.
-        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None without answers.
+        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None if it does not answer.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
@@ -64,10 +64,11 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates, with its
-          interval: 1 for perfect agreement, 0 for chance. None without answers, or if all picks and answers are the
+          interval: 1 for perfect agreement, 0 for chance. None if the model does not answer, or if all picks and
+              answers are the
           same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
-          most weight in the head; None without `reverse`.
+          most weight in the head; None if `reverse` is None.
 
     Raises:
         ValueError: `answers` or `reverse` has another shape.
@@ -123,8 +124,8 @@ def _agreement(
 ) -> Agreement:
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its interval.
 
-    Both are None without answers, or if all picks and answers are the same candidate. Kappa is not a mean, so the
-    interval is a cluster bootstrap of its linearisation: each item's influence on the observed and the expected
+    Both are None if the model does not answer, or if all picks and answers are the same candidate. Kappa is not a mean,
+    so the interval is a cluster bootstrap of its linearisation: each item's influence on the observed and the expected
     agreement.
     """
     if answers is None:

@@ -80,7 +80,7 @@ def head_roles(
           those in which an item differs from its minimal pair, except pronoun and candidates. Items without such words,
           for example with the pronoun as cue, do not count; None if no item counts.
         - "antecedent": candidate accuracy minus the best baseline's accuracy; the role needs 0.1, which is 10
-          percentage points. None without baselines.
+          percentage points. None if there are no baselines.
 
         "roles" lists the roles of the head. A row with a tie for the largest weight supports no "positional" or "cue".
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity:
-    """Mean weight of the head on the antecedent, from the pronoun and from the best other word of each item.
+    """Mean weight of the head on the antecedent, from the pronoun and from each item's other word with the most.
 
     Attributes:
         ratio: pronoun mass / best other mass; None if the latter is 0.
@@ -64,7 +64,7 @@ def pronoun_specificity(
     head: Head,
     by: Cells = cells,
 ) -> Groups[Specificity]:
-    """Compare the head's weight on the antecedent from the pronoun with the weight from the best other word.
+    """Compare the head's weight from the pronoun to the antecedent with the largest weight from any other word.
 
     Each item has an antecedent, and attention maps (L, H, T, T).
     """

@@ -39,7 +39,7 @@ class AtlasEntry:
         heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
             attention.
         untested: reason for missing causal tests, in one line; None if there are tests or none were requested.
-        unread: measured items with a pronoun or candidate outside the model's vocabulary; None if there are none.
+        unread: evaluated items with a pronoun or candidate outside the model's vocabulary; None if there are none.
         antecedents: rows of `selection_table` on a corpus of documents; None on other corpora or if `unselected`.
         unselected: whether the model cannot select antecedents although the corpus has documents.
         names: rows of `name_decisions` on GAP; None on other corpora.
@@ -185,7 +185,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return the accuracy of chance, the best shortcut and untrained models, by name; None if not measured."""
+    """Return the accuracy of chance, the best shortcut and untrained models, keyed by name; None if not measured."""
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,

@@ -35,7 +35,7 @@ from anaphora.report.wording import Group, all_groups, baseline_names, label, la
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
-    """Write the atlas of several models and corpora, in the language of `spoken_in`, and return its figures by name.
+    """Write the atlas of several models and corpora, in the language of `spoken_in`; return its figures, keyed by name.
 
     The corpus of the first entry comes first.
     """
