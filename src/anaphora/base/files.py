@@ -2,7 +2,7 @@
 
 Content is first written to a hidden draft next to its destination, locked by the writing process. An unlocked draft was
 left by a killed process; the next process that writes to its folder, or locks the folder, removes it. On Windows drafts
-are not locked, and leftovers stay. What cannot be written is a `UserError`.
+are not locked, and leftovers stay. A path that cannot be written raises a `UserError`.
 """
 
 from __future__ import annotations
@@ -306,7 +306,10 @@ def _new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
     try:
         yield draft
     finally:
-        shutil.rmtree(draft, ignore_errors=True) if suffix is None else draft.unlink(missing_ok=True)
+        if suffix is None:
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
         os.close(handle)
 
 

@@ -265,7 +265,7 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
             accuracies are None.
     """
     factors = ("kind", "type", "stratum")
-    cells = indices_by((one.language, *(one.factors.get(name, "") for name in factors)) for one in examples)
+    cells = indices_by((example.language, *(example.factors.get(name, "") for name in factors)) for example in examples)
     rows = []
     for (language, kind, cue, stratum), items in sorted(cells.items()):
         by_template: dict[str, list[float]] = {}

@@ -213,7 +213,10 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD, and the old offset of each of its characters, None inside a decomposed one, and its end."""
+    """Return a text in NFD, and the offset in the given text of each of its characters and of its end.
+
+    The offset is None for a character inside a decomposed one.
+    """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)
     parts: list[str] = []

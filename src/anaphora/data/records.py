@@ -116,8 +116,9 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
     """Convert items, of which no span cuts a word if `has_whole_words`, to a list per column; factors become JSON."""
     columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
     if "factors" in columns:
-        checked = [] if has_whole_words else [_factors(item) for item in items if isinstance(item, Example)]
-        columns["factors"] = _written_factors(checked or columns["factors"])
+        if not has_whole_words:
+            columns["factors"] = [_factors(item) for item in items if isinstance(item, Example)]
+        columns["factors"] = _written_factors(columns["factors"])
     return columns
 
 

@@ -140,7 +140,7 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
 
 
 class StoredExamples(Sequence[Example]):
-    """Sequence of the examples of a cached split, of which all, or those `numbers`, are decoded at the first access."""
+    """Sequence of the examples of a cached split, all or those `numbers`, which are decoded at the first access."""
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers

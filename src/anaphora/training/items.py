@@ -253,8 +253,11 @@ def check_lengths(
     texts = [text for text, _ in questions_of(examples)]
     for start in range(0, len(texts), ENCODED_AT_ONCE):
         some = texts[start : start + ENCODED_AT_ONCE]
-        counts = [len(tokens.ids) for tokens in tokenizer.encode_batch(some)] if lengths is None else lengths[start:]
-        for text, count in zip(some, counts, strict=False):
+        if lengths is None:
+            counts = [len(tokens.ids) for tokens in tokenizer.encode_batch(some)]
+        else:
+            counts = lengths[start : start + ENCODED_AT_ONCE].tolist()
+        for text, count in zip(some, counts, strict=True):
             if count > position.max_length:
                 raise UserError(
                     f"data ({config.data.path_or_kind()}): {text[:60]!r} has {count} tokens, more "

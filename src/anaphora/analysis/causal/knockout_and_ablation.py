@@ -117,8 +117,10 @@ class CausalTests:
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
         """Knock out each kind of edge in each scope, and zero the values along the edges to the antecedent.
 
-        For the head under test, a further test zeroes the values along all other edges of the pronoun. The outcomes are
-        by scope, then by kind of edge.
+        For the head under test, a further test zeroes the values along all other edges of the pronoun.
+
+        Returns:
+            Outcomes by scope, then by kind of edge.
         """
         layer = self.head.layer
         scopes = {
@@ -138,7 +140,7 @@ class CausalTests:
         return knockouts
 
     def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Knock out one kind of edge in the given heads."""
+        """Knock out one kind of edge in the given heads; if no item has such an edge, the answers stay the same."""
         others = [head for head in self.all_heads if head not in heads]
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
         right = self.is_right(self.subject.knocked_out(edges)) if has_edge.any() else self.right

@@ -71,7 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that the settings of a sentence are consistent."""
+    """Check that the settings of a sentence are consistent; a `ValueError` names one that is not."""
     for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:
             raise ValueError(f"{name} ({value!r}) needs text=...")

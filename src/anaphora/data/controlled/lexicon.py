@@ -75,7 +75,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> Lexicon:
-    """Load the lexicon of a language ("en" or "zh") from its folder in `folder`."""
+    """Load the lexicon of a language ("en" or "zh") from `folder`/<folder of the language>/lexicon.toml."""
     table = read_toml(folder / FOLDERS[language] / "lexicon.toml")
     classes = table["classes"]
     return Lexicon(

@@ -124,10 +124,11 @@ def read_documents(
 
     If several documents have the same name and words, only the first is used. If the settings have a language, each
     document is checked against it. A mention is dropped if it has no antecedent in its passage, a shorter mention has
-    the same head word, or its passage cuts it or has placeholders.
+    the same head word, or its passage cuts it or has placeholders. The report also counts lost mentions.
 
     Args:
-        official: official splits by file; the mentions of other files are dropped. If empty, the shares divide all.
+        official: official splits by file; the mentions of other files are dropped. If empty, the shares divide the
+            examples of all files.
         documents: function that returns the documents of a file, each with its lost mentions.
 
     Raises:

@@ -62,7 +62,10 @@ def _is_true(row: Row, field: str) -> bool:
 
 
 def _mentions(first: str, second: str, text: str, pronoun: Span, marked: list[Span]) -> tuple[tuple[Span, ...], ...]:
-    """Return the mentions of both names: the marked spans and, if the names differ, all free occurrences."""
+    """Return the mentions of both names: the marked spans and, if the names differ, all other occurrences.
+
+    Occurrences inside the pronoun or another mention are left out; the longer name is searched first.
+    """
     mentions = [[marked[0]], [marked[1]]]
     if first != second:
         for number, name in sorted(((0, first), (1, second)), key=lambda each: -len(each[1])):

@@ -170,7 +170,11 @@ def _one_paragraph_a_line(written: list[str]) -> str:
 def _decontaminated(
     where: str, texts: list[Text], without: contamination.EvaluationNgrams
 ) -> tuple[list[Text], list[tuple[str, str]]]:
-    """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data; list them too."""
+    """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data.
+
+    Returns:
+        The remaining texts, and (location, reason) of each removed paragraph.
+    """
     paragraphs = [(number, line) for number, one in enumerate(texts) for line in one.text.split("\n")]
     kept: defaultdict[int, list[str]] = defaultdict(list)
     dropped = []

@@ -322,9 +322,9 @@ def in_adjacent_groups(
 ) -> list[Example]:
     """Return the examples of a file without group names, with `group` and `minimal_pair` set; both begin with `corpus`.
 
-    `questions` are the examples' (candidates, or another key of the group; answer). Adjacent examples with the same
-    candidates share a group. Within it, the first and second example, the third and fourth, and so on are a minimal
-    pair if their answers differ.
+    The examples are in the order of the file, and `questions` are their (candidates, answer), where any other key of a
+    group may stand for the candidates. Adjacent examples with the same candidates share a group. Within it, the first
+    and second example, the third and fourth, and so on are a minimal pair if their answers differ.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])

@@ -246,7 +246,7 @@ class Section:
 
 
 def table_of(rows: Sequence[Mapping[str, str]], title: str, texts: int = 1, folded: bool = False) -> TableElement:
-    """Return a table of rows that have their cells by column; without rows, it has no columns."""
+    """Return a table of rows, each of which has its cells by column; without rows, it has no columns."""
     cells = [list(row.values()) for row in rows]
     return TableElement(title=title, columns=list(rows[0]) if rows else [], rows=cells, texts=texts, folded=folded)
 
