@@ -320,14 +320,14 @@ class TransformersModel:
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
         """Return the model's inputs, (B, T) each: ids, attention mask, and for pairs any token types."""
 
-        def padded(rows: Iterable[Sequence[int]], padding: int = 0) -> Tensor:
-            tensors = [torch.tensor(row) for row in rows]
+        def as_tensor(rows: Iterable[Sequence[int]], padding: int = 0) -> Tensor:
+            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # an empty row has no type of its own
             return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self.model.device)
 
-        ids = padded((one.ids for one in tokens), self.tokenizer.pad_token_id or 0)
-        inputs = {"input_ids": ids, "attention_mask": padded([1] * len(one.ids) for one in tokens)}
+        ids = as_tensor((one.ids for one in tokens), self.tokenizer.pad_token_id or 0)
+        inputs = {"input_ids": ids, "attention_mask": as_tensor([1] * len(one.ids) for one in tokens)}
         if self._has_types and any(one.types for one in tokens):
-            inputs["token_type_ids"] = padded(one.types or [0] * len(one.ids) for one in tokens)
+            inputs["token_type_ids"] = as_tensor(one.types or [0] * len(one.ids) for one in tokens)
         return inputs
 
     @cached_property
