@@ -170,8 +170,8 @@ class Items:
     def _crossed(self) -> Pair | None:
         """Draw two nouns of any scenes, which meet in a context that says nothing about either.
 
-        What is said of each decides, and depending on the cue their gender, number or animacy, which in half of the
-        pairs may contradict it.
+        What is said of each decides and, depending on the cue, so does their gender, number or animacy. In half of the
+        pairs of gender or number, the same is said of both, so that only the pronoun decides.
         """
         cue = self.chance.choices(list(CROSSED), list(CROSSED.values()))[0]
         mixed = self.chance.choice(((PERSON, THING), (THING, PERSON)))

@@ -23,7 +23,7 @@ class TrainingItems:
     dev_share: float = 0.01  # share of the pairs in the dev split
     seed: int = 0  # random seed
     # Shares of the kinds of cue: gender, number, animacy, selection (selectional preference), role (world knowledge),
-    # scenes of things, and things of two scenes.
+    # scenes of things, and crossings, in which two nouns of different scenes meet.
     shares: list[float] = field(default_factory=lambda: [0.09, 0.07, 0.09, 0.14, 0.19, 0.17, 0.25])
 
     texts: list[str] = field(default_factory=list)  # files or folders of running text
