@@ -129,7 +129,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Score each run and, for several runs, also the mean of their scores.
+    """Score each run and, for several runs, the mean of their scores.
 
     If `exchanged`, also score the decisions from the mean over original and exchanged names.
 

@@ -45,7 +45,7 @@ class Calculation:
             and if Q, K and V are given.
         projections: the given matrices among W_Q, W_K and W_V, each with W rows.
         given: Q (Q, H * D), K (T, H * D) and V (T, V) for any V that H divides; empty if there is an X.
-        final: output projection, with one row for each feature of the values of all heads; None for no projection.
+        final: output projection, with one row for each feature of the values of all heads, if there is one.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.

@@ -74,7 +74,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
     """Return the last hidden states of a text part in evaluation mode, its own mode being restored: (B, T, W).
 
     Raises:
-        UserError: the part cannot run on a text alone, or returns no states for its tokens.
+        UserError: the part cannot run on text input only, or returns no states for its tokens.
     """
     kind = type(part).__name__
     with evaluation_mode(part), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):

@@ -218,7 +218,7 @@ class TransformersModel:
     ) -> list[Tensor]:
         """Return the attention maps of all layers with attention, from one forward pass over texts padded on the right.
 
-        If padding may change the maps, the model reads each text alone.
+        If padding may change the maps, each text is a batch of its own.
 
         Args:
             tokens: B tokenized texts.

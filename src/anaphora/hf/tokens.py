@@ -145,7 +145,7 @@ class Limits:
         """Measure the limits of the text part of a model and of its tokenizer.
 
         Raises:
-            UserError: the part cannot run on a text alone.
+            UserError: the part cannot run on text input only.
         """
         vocabulary = _vocabulary(part)
         special = {*tokenizer.all_special_ids, getattr(part.config, "pad_token_id", None)}

@@ -28,13 +28,13 @@ def attend(
         query: queries, (B, H, Q, D).
         key: keys, (B, H, T, D).
         value: values, (B, H, T, V) for any V.
-        bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair. None adds no bias, in half the
-            time that zeros take.
+        bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair. None takes half the time of a bias
+            of zeros.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
         scale: factor of the dot products, by default 1 / sqrt(D).
 
     Returns:
-        Mixed values, (B, H, Q, V). A query that may attend to nothing gets zeros, not NaN.
+        Mixed values, (B, H, Q, V). A query whose keys are all masked gets zeros, not NaN.
     """
     if bias is not None:
         bias = bias.to(query.dtype)
@@ -64,7 +64,7 @@ def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
 def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
     """Return the attention weights of `attend`, with its arguments, before dropout: (B, H, Q, T).
 
-    Rows sum to 1; a query that may attend to nothing gets zeros.
+    Rows sum to 1; the row of a query whose keys are all masked is zero.
     """
     return masked_softmax(attention_scores(query, key, bias, scale))
 

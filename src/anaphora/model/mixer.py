@@ -1,4 +1,4 @@
-"""Common interface of attention and recurrent networks, edits and masks of attention, and recurrent networks.
+"""Token mixers: the interface shared by attention and recurrent networks, attention masks and edits, and GRU and LSTM.
 
 B batch, T tokens, H heads, D features per head, W width.
 """

@@ -44,7 +44,7 @@ class Position(nn.Module):
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
-        """Return the bias added to the scores: broadcastable to (B, H, Q, K), or None for no bias, as here."""
+        """Return the bias added to the scores: broadcastable to (B, H, Q, K); None, as here, if there is none."""
         return None
 
 

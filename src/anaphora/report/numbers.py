@@ -45,7 +45,7 @@ def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str)
 
     Args:
         value: the number; None if it was not measured.
-        span: lower and upper end of the interval; None or empty for no interval.
+        span: lower and upper end of the interval; None or empty if there is none.
         unit: one of "share", "share difference", "points", "times", "p" and "count".
     """
     if value is None:

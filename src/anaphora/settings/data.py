@@ -284,7 +284,7 @@ class OntoGum(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class Conll2012(BilingualDocuments):
-    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, any *_conll or .conll file, also .gz, or a folder.
+    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, *_conll or .conll file, plain or .gz, or a folder.
 
     In a folder, files whose path names another language (english, chinese, arabic) are skipped, and only gold files are
     read if there are any; train, development or test in the path gives the official split.
@@ -304,7 +304,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with clusters, the format of neural coreference systems: .jsonl, .jsonlines, also .gz, or a folder."""
+    """JSON lines with clusters, as neural coreference systems use: .jsonl or .jsonlines, plain or .gz, or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"
@@ -325,7 +325,7 @@ class TextCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class PlainText(TextCorpus):
-    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, also as .gz, a folder, or hf://.
+    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, plain or .gz, a folder, or hf://.
 
     If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. The
     hub's rows must have text and may have title; its splits are kept if there is one for validation.

@@ -80,7 +80,7 @@ def train(config: Config) -> Path:
 
 @contextmanager
 def denormal_numbers_as_zero() -> Iterator[None]:
-    """Flush denormal numbers (below 1.2e-38) to zero inside the `with` block, also in threads that torch starts there.
+    """Flush denormal numbers (below 1.2e-38) to zero inside the `with` block and in threads that torch starts there.
 
     On most processors, products with denormal numbers are many times slower, and Adam's averages of vanished gradients
     contain many.

@@ -135,7 +135,7 @@ def measure_headline(
     """Choose a head on the development items and measure it on other items.
 
     Args:
-        training: items on which the baselines are fitted; None for no baselines.
+        training: items on which the baselines are fitted; if None, there are no baselines.
         development: items on which the head is chosen.
         measured: items to report.
         untrained: number of randomly initialised models to measure as a control.

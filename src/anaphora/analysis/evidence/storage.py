@@ -72,7 +72,7 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def calibration_paths(run: Run) -> list[Path]:
-    """Return the paths at which the temperatures of a run's answers may be stored; the first that exists counts."""
+    """Return the paths at which the temperatures of a run's answers may be stored; the first that exists is used."""
     return [place / CALIBRATION for place in (run.directory, run.origin) if place is not None]
 
 

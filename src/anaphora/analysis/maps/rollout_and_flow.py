@@ -108,7 +108,7 @@ def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
 
     State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer
     l - 1. State i of layer 0 is embedding i, so f_0 is unbounded at i and 0 elsewhere. The graph is a chain with one
-    side edge to the sink at each link: parallel capacities add, and of capacities in series the smallest counts. No
+    side edge to the sink at each link: parallel capacities add, and capacities in series give their minimum. No
     solver is needed, and inputs may have any length. The arguments are those of `rollout_of_tokens`; the flow is
     (L, Q, T), each row sums to 1.
     """

@@ -54,7 +54,7 @@ def has_preceding_antecedent(example: Example) -> bool:
 def selection_hits(record: AttentionRecord) -> Hits:
     """Return the correctness of each head's argmax in each of `CHOICE_SETS`: (F, L, H).
 
-    A word is right if it overlaps an antecedent's head word; in a tie, the share of tied words that are right counts.
+    A word is right if it overlaps an antecedent's head word; a tie counts as the share of tied words that are right.
     A head without weights, or an empty choice set, gets 0. NaN in layers without attention.
     """
     row, example = word_weights(record), record.example
@@ -286,8 +286,8 @@ class Passages:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example and the record of its mention's attention, averaged over its tokens.
 
-        The order is that of the batches, and `progress` gets their numbers of texts. Candidates are never marked in the
-        input, because marks would reveal the mentions.
+        The order is that of the batches, and `progress` is called with the number of texts in each. Candidates are
+        never marked in the input, because marks would reveal the mentions.
 
         Raises:
             UserError: the encoder has no attention maps, or takes the pronoun as a second sequence, so that one pass

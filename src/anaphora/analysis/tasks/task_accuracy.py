@@ -155,7 +155,7 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
 
     Args:
         by: names of factors; "a+b" crosses two factors.
-        contrast: name of a factor with two values, by which the accuracies are compared; None for no comparison.
+        contrast: name of a factor with two values, by which the accuracies are compared, if any.
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:

@@ -133,7 +133,8 @@ class TrainingBatches:
     shortest groups.
 
     Args:
-        slots: number of slots, the numbers that mark candidates, drawn at random for each item; 0 for no marks.
+        slots: number of slots, the numbers that mark candidates, drawn at random for each item; 0 if candidates are not
+            marked.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
         own_share: share of the visible words whose own tokens are predicted, from 0 to 1.

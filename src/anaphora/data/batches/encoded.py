@@ -152,7 +152,7 @@ class EncodedSplit:
 
         Args:
             rows: indices of the items of each row.
-            slots: number of slots, the numbers that mark candidates; 0 for no marks.
+            slots: number of slots, the numbers that mark candidates; 0 if they are not marked.
             shuffle: random generator that assigns slots to each item's candidates, so that slots do not reveal their
                 order; None assigns slots 1, 2, ... in order.
 

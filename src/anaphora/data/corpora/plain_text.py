@@ -1,4 +1,4 @@
-"""Reader of plain text: .txt, .jsonl and wikitext, also gzipped, or the hub.
+"""Reader of plain text: .txt, .jsonl and wikitext, plain or gzipped, or from the hub.
 
 In a .txt file, each block of lines between blank lines is a Text of one paragraph; other Texts have one paragraph per
 line. In .jsonl and on the hub, each row is a Text, with `text` and an optional `title`. In wikitext (Merity et al.

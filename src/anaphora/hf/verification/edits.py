@@ -190,7 +190,7 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
     """Check the states of an unedited copy and of three edited copies for each block, (3L + 1, T, W).
 
-    The unedited copy must agree with the text alone, and the three edited copies with one another.
+    The unedited copy must agree with the text in a batch of one, and the three edited copies with one another.
     """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())

@@ -48,8 +48,9 @@ _NOTHING = 1e-6
 class Probe:
     """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
 
-    The tokens are spread over the vocabulary. The model reads the text alone, and in a batch with two kinds of padding:
-    padding tokens, and ordinary tokens that the attention mask excludes. `name` is that of the model in messages.
+    The tokens are spread over the vocabulary. The model reads the text in a batch of one, and in a batch with two kinds
+    of padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is that of the model in
+    messages.
     """
 
     def __init__(self, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> None:

@@ -267,7 +267,7 @@ def alignment_figure(
         scores: (S, L, H), finite.
         chance: chance accuracy, drawn as a dotted line.
         chosen: (layer, head) of the chosen head.
-        task_accuracy: (S,) accuracy of the model's answers, drawn as a dashed line; None for no line.
+        task_accuracy: (S,) accuracy of the model's answers, drawn as a dashed line unless None.
 
     Raises:
         UserError: mismatched shapes, values that are not finite, steps that do not increase, or a chosen head outside

@@ -28,7 +28,7 @@ class Mark:
 
     Attributes:
         value: the value; its horizontal position.
-        ends: (low, high) of the interval; None for no interval.
+        ends: (low, high) of the interval; None if there is none.
         form: "bar", "hollow bar", a tick of `_TICKS`, a matplotlib marker, or "not measured", which is drawn as a dash
             to differ from a bar of length 0.
     """
@@ -245,7 +245,7 @@ def curve_figure(
         key: legend entries, (text, colour, form).
         across_label, label: labels of the horizontal and of the vertical axes.
         top: minimum upper limit of the vertical axes, as a share.
-        reference: share marked by a horizontal line; None for no line.
+        reference: share marked by a horizontal line unless None.
     """
     columns = min(len(panels), 4)
     lines = -(-len(panels) // columns)

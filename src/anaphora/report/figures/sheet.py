@@ -318,7 +318,7 @@ class WordRoles:
 
     Args:
         count: number of words, W.
-        pronoun: index of the attending word, or indices of all its words; None for no attending word.
+        pronoun: index of the attending word, or indices of all its words; None if no word is marked as attending.
         antecedents: word indices of each correct candidate.
         distractors: word indices of each other candidate.
         attending: role of the attending word, one of `FRAMED_ROLES`.

@@ -234,7 +234,7 @@ class Section:
         name: id of the section on the page.
         elements: empty if nothing was measured.
         missing: text shown if there are no elements.
-        address: URL of a page with more detail, linked from the title; empty for no link.
+        address: URL of a page with more detail, linked from the title unless empty.
     """
 
     name: str

@@ -65,8 +65,7 @@ def further_measures(
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates, with its
           interval: 1 for perfect agreement, 0 for chance. None if the model does not answer, or if all picks and
-              answers are the
-          same candidate.
+          answers are the same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           most weight in the head; None if `reverse` is None.
 
