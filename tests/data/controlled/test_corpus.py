@@ -354,9 +354,10 @@ def test_lists_have_every_size_of_their_type_and_pairs_have_two(language: str, k
     assert {len(source.set_quad(frames, pair, place, chance)[0].candidates) for _ in range(50)} == {2}
 
 
-def test_no_span_cuts_a_word() -> None:
+def test_every_example_passes_the_checks_and_no_span_cuts_a_word() -> None:
     made = corpus.generate(ControlledCorpus(types=list(ALL_TYPES), train_items=1000, test_items=600))
     for example in chain(*made.values()):
+        assert replace(example) == example  # `replace` checks it, generation does not
         assert cut_words(example.text, example.spans) == []
 
 

@@ -64,7 +64,8 @@ class QuadGenerator:
         self.lexicon = lexicon
         self.holdout = holdout
         self._used: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)  # by split and word
-        self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, Sequence[str]]] = {}  # least uses, names so rare
+        # For each split and tuple of names: the least number of uses of a name, and the names used so often.
+        self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, Sequence[str]]] = {}
 
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random

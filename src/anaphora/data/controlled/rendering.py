@@ -76,7 +76,10 @@ class Sentence:
     def render(
         self, mentions: Sequence[NounPhrase], pronouns: Sequence[str], cue: Sequence[str] = ()
     ) -> RenderedSentence:
-        """Render the sentence with `mentions[0]` for {0}, `pronouns[0]` for {p0}, ..., and `cue`, all words."""
+        """Render the sentence with `mentions[0]` for {0}, `pronouns[0]` for {p0}, ..., and the words `cue` for {cue}.
+
+        None of them may be punctuation.
+        """
         text, count = "", 0
         slots: list[list[Span]] = [[] for _ in mentions]
         slot_words: list[list[int]] = [[] for _ in mentions]
