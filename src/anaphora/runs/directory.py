@@ -225,6 +225,9 @@ def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
 
     Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
+
+    Raises:
+        UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
     imported = read_tokenizer(folder)

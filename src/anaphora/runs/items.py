@@ -44,7 +44,7 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus of `data`, by default the run's own."""
+    """Return the corpus of `data`, by default the run's own, whose training items must be unchanged."""
     return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
 
@@ -106,7 +106,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model."""
+    """Encode examples for the run's model, none of which may be longer than the model allows."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded
