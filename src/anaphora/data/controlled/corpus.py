@@ -1,6 +1,6 @@
 """Generator of the controlled corpus: English and Chinese quads and octads from the TOML content and a seed.
 
-Content that is too small for the settings is a `UserError`.
+Content that is too small for the settings raises a `UserError`.
 """
 
 from __future__ import annotations
