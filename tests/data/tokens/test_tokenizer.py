@@ -79,10 +79,11 @@ PLAIN = draw.lists(
 @example("Anna saw 王芳碰到, the qq-son's 3rd.")
 def test_plain_texts_have_the_same_tokens_without_their_short_cut(kind: str, text: str) -> None:
     tokenizer = VOCABULARIES[kind]
-    slow = Tokenizer(Backend.from_str(tokenizer.dumps()))
-    assert tokenizer._splits_into_words
+    assert tokenizer._keeps_segments
+    quick, slow = (Tokenizer(Backend.from_str(tokenizer.dumps()), keeps_segments=False) for _ in range(2))
+    assert quick._splits_into_words
     slow._splits_into_words = False
-    assert tokenizer.encode(text) == slow.encode(text)
+    assert tokenizer.encode(text) == quick.encode(text) == slow.encode(text)
 
 
 @settings(max_examples=300, deadline=None)

@@ -7,6 +7,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ _BLANK_BYTE = "Ġ"  # symbol of byte-level tokenizers for a space
 _NONCHARACTER = "\U0010ffff"  # a code point that is no character, and therefore in no vocabulary
 _PLAIN_TEXT = re.compile("[ -Za-z\u4e00-\u9fff，。！？；：、]*")
 """Text whose characters, apart from spaces, are visible and composed, and in which no special token is written."""
+_SEGMENTS_KEPT = 16_384
 _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
 
 
@@ -60,11 +63,15 @@ class Tokenizer:
     """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
     The subwords of a word share a word index; each Chinese token is a word.
+
+    Args:
+        backend: tokenizer of the `tokenizers` library.
+        keeps_segments: whether to keep the tokens of frequent segments of plain texts, which takes a few megabytes.
     """
 
     is_random: bool = False  # whether the same text may get different tokens each time
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, *, keeps_segments: bool = True) -> None:
         if backend.post_processor is None:
             opening = [(SPECIAL_TOKENS[CLS], CLS)]
             backend.post_processor = processors.TemplateProcessing(f"{SPECIAL_TOKENS[CLS]} $A", special_tokens=opening)
@@ -73,6 +80,8 @@ class Tokenizer:
         self._backend = backend
         self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
         self._splits_into_words = backend.decoder is None and WORD_PATTERN in repr(backend.pre_tokenizer)
+        self._keeps_segments = keeps_segments and self._splits_into_words and backend.encode("").ids == [CLS]
+        self._segment = lru_cache(_SEGMENTS_KEPT)(self._encode_segment)
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -125,8 +134,9 @@ class Tokenizer:
         Raises:
             UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
         """
-        encodings = self._backend.encode_batch(list(texts))
-        return [self._tokenized(text, encoding) for text, encoding in zip(texts, encodings, strict=True)]
+        others = [text for text in texts if not (self._keeps_segments and _PLAIN_TEXT.fullmatch(text))]
+        encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
+        return [self._tokenized(text, encodings[text]) if text in encodings else self._joined(text) for text in texts]
 
     def _tokenized(self, text: str, encoding: Encoding) -> TokenizedText:
         if self._splits_into_words and _PLAIN_TEXT.fullmatch(text):
@@ -156,6 +166,26 @@ class Tokenizer:
         names = tuple([self.token(number) for number, (start, end) in zip(ids, spans, strict=True) if start == end])
         unread = unread_spans(text, ids, spans, (UNKNOWN,)) if UNKNOWN in ids else ()
         return TokenizedText(ids, spans, tuple(words), names, unread)
+
+    def _joined(self, text: str) -> TokenizedText:
+        """Return the tokens of a `_PLAIN_TEXT` as `_tokenized` does, but tokenize frequent segments only once."""
+        ids, spans, words, word = [CLS], [(0, 0)], [-1], -1
+        for match in _SEGMENT.finditer(text):
+            offset = match.start()
+            for number, start, end, begins_word in self._segment(match[0]):
+                word += begins_word
+                ids.append(number)
+                spans.append((start + offset, end + offset))
+                words.append(word)
+        unread = unread_spans(text, ids, spans, (UNKNOWN,)) if UNKNOWN in ids else ()
+        return TokenizedText(tuple(ids), tuple(spans), tuple(words), (SPECIAL_TOKENS[CLS],), unread)
+
+    def _encode_segment(self, segment: str) -> list[tuple[int, int, int, bool]]:
+        """Return id, start, end and whether a word begins for each token of a segment of a `_PLAIN_TEXT`."""
+        tokens = self._plain(segment, self._backend.encode(segment))
+        begins = [word != before for before, word in pairwise(tokens.words)]  # without [CLS]
+        each = zip(tokens.ids[1:], tokens.spans[1:], begins, strict=True)
+        return [(number, start, end, begins_word) for number, (start, end), begins_word in each]
 
 
 class BlankPieces:

@@ -213,7 +213,7 @@ class DroppingTokenizer(Tokenizer):
         for _ in range(_VERSIONS):
             left_out = set(self._draw.permutation(rarer)[: round(share * len(rarer))].tolist())
             content["model"]["vocab"] = [[word, _LAST_CHOICE if word in left_out else score] for word, score in tokens]
-            self._versions.append(Tokenizer(Backend.from_str(json.dumps(content))))
+            self._versions.append(Tokenizer(Backend.from_str(json.dumps(content)), keeps_segments=False))
 
     def encode_batch(self, texts: Sequence[str]) -> list[TokenizedText]:
         """Tokenize texts, each with a vocabulary drawn at random."""
