@@ -23,7 +23,7 @@ class StudyCell:
     Attributes:
         name: name of the cell and of its folder.
         factor: factor that the cell changes; "" for the base, "pairs" for combined changes.
-        parts: names of the cells whose changes are combined, its own name for a single change; empty for the base.
+        parts: names of the cells whose changes it combines; for a single change, its own name; empty for the base.
         overrides: changes to the base, as on the command line.
         config: settings of the runs, except for seed, name and output folder.
     """
@@ -46,9 +46,9 @@ class Job:
 
 
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
-    """Compose and check the settings of all cells, the base cell first, with the configuration files of a folder.
+    """Compose and check the settings of all cells, the base cell first; `folder` holds the configuration files.
 
-    Runs draw no pictures during training unless the study sets `trainer.pictures`.
+    Runs draw no images during training unless the study sets `trainer.pictures`.
 
     Raises:
         UserError: an override is invalid or changes a setting in `_STUDY_SETTINGS`, or two cells have the same
@@ -68,7 +68,7 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
             setting = override.lstrip("+~").partition("=")[0]
             if setting in _STUDY_SETTINGS:
                 raise UserError(f"{title}: {override} sets {setting}, which the study decides")
-        # A study draws pictures during training only if it sets so: dozens of runs would draw too many.
+        # No images during training by default, because dozens of runs would draw too many.
         config = replace(compose_run(folder, ["trainer.pictures=0", *all_overrides], title), resume=None)
         for other in composed:
             if other.config == config:

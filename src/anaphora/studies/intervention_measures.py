@@ -29,14 +29,14 @@ from anaphora.runs.directory import Run
 from anaphora.studies.records import GroupMeasures, group_means, merge
 
 SAMPLED_ITEMS = 800
-"""Approximate number of items, in whole quads, for the tests of one head, each with about ten forward passes."""
+"""Approximate number of items, sampled without splitting quads, for one-head tests (ten forward passes or so each)."""
 _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips")
 
 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
     """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
-    Groups are named "query permuted" (all items) or "query permuted, set" (a kind of cue).
+    Groups have names such as "query permuted" (all items) and "query permuted, set" (items with set cues).
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -64,14 +64,14 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy without single routes from candidates to answer, keyed by language and type of cue.
+    """Return the task accuracy when attention to the candidates is blocked on one route, by language and type of cue.
 
-    Information may reach the pronoun directly, by its edges to the candidates in some layer, or by other tokens that
-    attend to the candidates. `without_layer_<l>_accuracy`, for every layer l, is the task accuracy if the pronoun
-    cannot attend to the candidates in layer l, `without_relay_accuracy` if only the pronoun and the candidates' own
-    tokens can attend to the candidates, in all layers. `layer_<l>_candidate_accuracy`, for every layer l, is the
-    candidate accuracy of the head in layer l that is best on the development split. `task_accuracy` and `chance` are
-    added for comparison. Only main items count.
+    Information may reach the pronoun directly, if it attends to the candidates in some layer, or through other tokens
+    that attend to the candidates. `without_layer_<l>_accuracy` is the task accuracy if the pronoun cannot attend to the
+    candidates in layer l. `without_relay_accuracy` is that if, in all layers, only the pronoun and the candidates' own
+    tokens can attend to the candidates. `layer_<l>_candidate_accuracy` is the candidate accuracy of the head in layer l
+    that is best on the development split. `task_accuracy` and `chance` are added for comparison. Items outside the main
+    stratum are left out.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
     examples = [headline.measured.examples[item] for item in main]
@@ -89,11 +89,11 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
 
 
 _Cuts = dict[str, tuple[str, Sequence[int] | None]]
-"""Edges to knock out by name of the measure: a key of `token_edges`, and layer indices or None for all layers."""
+"""Edges to knock out, keyed by name of the measure: a key of `token_edges`, and layer indices (None: all layers)."""
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of the answers with the edges of each cut knocked out: name -> (N,)."""
+    """Return the correctness of the answers under each knockout in `cuts`, keyed by name: (N,)."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -151,12 +151,12 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 def one_head_measures(headline: Headline) -> GroupMeasures:
     """Return causal measures and specificity of the chosen head, keyed by language and group.
 
-    A group is "all", a kind of cue, or a level of composition. `antecedent_points` and `other_edges_points` are the
-    drops in task accuracy, in percentage points, when the pronoun's edge to the antecedent, or all its other edges, are
-    value-zeroed. `patch_flips` and `exchange_flips` are the shares of answers that change if the pronoun's row is taken
-    from the minimal pair, or if the antecedent and the strongest distractor exchange their weights.
-    `pronoun_specificity` is the pronoun's weight on the antecedent divided by the largest weight on it from any other
-    word. Levels are tested on all their items, other groups on a sample of about `SAMPLED_ITEMS` main items.
+    A group is "all", a kind of cue, or a composition level. `antecedent_points` is the drop in task accuracy, in
+    percentage points, when the pronoun's edge to the antecedent is value-zeroed, `other_edges_points` the drop when all
+    its other edges are. `patch_flips` is the share of answers that flip when the pronoun's row is taken from the other
+    sentence of the minimal pair, `exchange_flips` the share when antecedent and strongest distractor exchange weights.
+    `pronoun_specificity` is the mean weight of the pronoun on the antecedent divided by the mean of the largest weight
+    of another word on it. Levels use all their items, other groups a sample of about `SAMPLED_ITEMS` main items.
 
     Raises:
         UserError: the run does not answer pronoun questions, or no item can be tested.

@@ -40,7 +40,7 @@ from anaphora.training.reuse import load_or_train
 
 _POLL_SECONDS = 0.5
 _CHECKPOINT_COPIES = 4  # last weights, two optimizer states per weight, and best weights
-_USUAL_VOCABULARY = 5_000  # tokens of a vocabulary whose size depends on the text; about that of the built-in corpus
+_USUAL_VOCABULARY = 5_000  # assumed if the vocabulary size depends on the text; about that of the built-in corpus
 
 
 class StartedRun(Protocol):
@@ -61,7 +61,7 @@ class Executor(Protocol):
     """Interface of an executor that starts runs.
 
     Attributes:
-        at_a_time: largest number of runs at a time.
+        at_a_time: maximum number of concurrent runs.
         outlives_command: whether runs continue if the command is interrupted.
     """
 
@@ -124,7 +124,7 @@ class _Process:
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
     """Start the runs, at most `executor.at_a_time` at a time, and wait for all of them.
 
-    An interrupt cancels the runs, unless they outlive the command; the same command then waits for them again.
+    An interrupt cancels the runs unless they outlive the command; when repeated, the command waits for them again.
 
     Raises:
         UserError: after the first run, if the study would take longer than `minutes`; the other runs are cancelled.
@@ -157,8 +157,8 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
     """Train a run if necessary and measure it, or measure only its settings if no measure needs a run.
 
-    An error is stored in the run's `FAILURE_FILE` instead of being raised. Without `train`, an unfinished run is
-    skipped, and its settings are not measured.
+    An error is stored in the run's `FAILURE_FILE` instead of being raised. Without `train`, nothing is done for an
+    unfinished run.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -188,7 +188,7 @@ def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
 
 
 def run_encoded(encoded: str) -> None:
-    """Run the result of `encode_job` in this process, with the job's number of threads."""
+    """Run a job encoded by `encode_job` in this process, with the job's number of threads."""
     import torch
 
     content = json.loads(encoded)
@@ -204,7 +204,7 @@ def _exit_when_closed(stream: TextIO) -> None:
 class StudyProgress:
     """Progress reporter of a study, which also stops a study that would take too long.
 
-    The time left is estimated from the remaining training steps and the speed of the runs trained from the start.
+    The remaining time is estimated from the remaining training steps and the speed of runs that were not resumed.
 
     Attributes:
         ended: number of runs that have ended, failed runs included.
@@ -216,9 +216,9 @@ class StudyProgress:
         self.timed_steps, self.timed_seconds = 0, 0.0
         self.begun = time.perf_counter()
         to_train = [job for job in jobs if self._is_to_train(job)]
-        # Of runs that have not ended, from their last checkpoints before the study started.
+        # Training steps that each run still needs, counted from its last checkpoint before the study started.
         self._steps_left = {job.directory: job.config.steps - _steps_done(job) for job in to_train}
-        # Determined here, because on a cluster a run is noticed only some time after its start.
+        # Determined before any start, because the start of a run on a cluster is noticed late.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
         phrase = N_("study {study}: {runs} runs, {at_a_time} at a time")

@@ -1,4 +1,4 @@
-"""Measures of one run in a study, by language and group of items, stored with the run and reused."""
+"""Measures of one run in a study, by language and group of items; they are stored with the run and reused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from anaphora.studies.settings_measures import scaling, step_time, symmetry
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Lower bounds of the groups of distances between antecedent and pronoun, in words."""
 ANTECEDENT_MARGIN = 0.1
-"""Smallest candidate accuracy above chance with which a head counts as an antecedent head."""
+"""Minimum of candidate accuracy minus chance for a head that counts as an antecedent head."""
 _LEVEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
 _HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
 
@@ -67,8 +67,8 @@ class SplitEvaluation:
 def measure_run(run: Run, query: Query) -> None:
     """Measure a finished run and store the results in its directory, unless they are already stored.
 
-    A run is measured again if its weights, the items or the code have changed. Scores of heads are also written as the
-    run's evidence.
+    A run is measured again if its weights, the items or the code have changed. The scores of heads are also written to
+    the run's evidence file.
 
     Raises:
         UserError: a measure does not apply to the run, or the evaluated split has no items.
@@ -115,7 +115,7 @@ def _code_digest() -> str:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return a measure of a run by its name in `RUN_MEASURES`, "labels" excepted, or `SETTINGS_MEASURES`."""
+    """Return the measure `name` of a run, from `SETTINGS_MEASURES` or `RUN_MEASURES`, except "labels"."""
     if name == "permuted":
         return accuracy_with_permuted_projections(run, evaluation.examples)
     if name in _OF_ITEMS:
@@ -148,7 +148,7 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the chosen head's scores by distance from antecedent to pronoun, in words.
 
-    "distance 8" is 8 to 15 words, a bin of `DISTANCE_BINS`. Only main items with a distance count.
+    "distance 8" is the bin of 8 to 15 words; see `DISTANCE_BINS`. Only main items with a known distance count.
     """
     items = indices_by(
         (example.language, DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1])
@@ -163,8 +163,8 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 def count_relation_heads(headline: Headline) -> GroupMeasures:
     """Count the heads that attend from the pronoun to the antecedent, the cue or a neighbour at a fixed offset.
 
-    Cue and neighbour heads are those of `head_roles`; the candidate accuracy of an antecedent head is at least
-    `ANTECEDENT_MARGIN` above chance. "relations" is the number of these three kinds that have a head.
+    `head_roles` determines the heads for cue and neighbour; the candidate accuracy of an antecedent head is at least
+    `ANTECEDENT_MARGIN` above chance. "relations" is the number of these three kinds of head that occur.
     """
     groups: GroupMeasures = {}
     whole = headline.measured
@@ -183,7 +183,7 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return scores by level of composition, which is defined by how much of it occurs in training.
+    """Return scores by composition level, which says how much of a composition occurs in training.
 
     Raises:
         UserError: the data have no compositions.

@@ -85,7 +85,7 @@ def read_record(job: Job, query: Query) -> RunRecord:
     Raises:
         UserError: a file is damaged.
     """
-    # Each attempt deletes the failure file first, so the file is of the last attempt; the measures may be older.
+    # Each attempt first deletes the failure file. The file is thus from the last attempt; the measures may be older.
     failure = _read(job.directory / FAILURE_FILE, {"error": str})
     record = partial(RunRecord, cell=job.cell, seed=job.seed)
     if failure:
@@ -107,7 +107,7 @@ def settings_digest(config: Config) -> str:
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    """Return whether a directory has an intact file with the measures of a key."""
+    """Return whether a directory has an intact file of measures with the given key."""
     try:
         stored = _read_measured(directory)
     except UserError:
@@ -116,7 +116,7 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
 
 
 def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
-    """Store the measures that `measured` returns under a key, unless the directory already has measures of this key."""
+    """Compute and store the measures for a key, unless the directory already has measures with this key."""
     if is_measured(directory, key):
         return
     # An interrupted process must not leave outdated measures.

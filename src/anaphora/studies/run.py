@@ -163,7 +163,7 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 def terminal_report(study: Study) -> Iterator[Table | str]:
     """Yield the final output of a study: question, a table for each language, runs not finished, rules and verdict.
 
-    Cells have their names as on the command line.
+    Cells are named as on the command line.
     """
     yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:

@@ -119,8 +119,8 @@ class RuleOutcome:
     Attributes:
         needed: the condition in symbols and English words, such as "lowest ≥ 0.9".
         passed: whether the rule holds; None if this is not decided.
-        spreads: spread over seeds by language, for the languages in which the measure exists on both sides; None if no
-            seed has a value, for instance because no run solves the task.
+        spreads: spread over seeds by language, for the languages in which the group and any baseline have the measure;
+            None if no seed has a value, for instance because no run solves the task.
     """
 
     statement: str

@@ -62,9 +62,9 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
     """Measure the change of a randomly initialised encoder's states under permuted tokens and shifted positions.
 
     Returns:
-        {"any": {"all": {"permutation_change", "shift_change"}}}: root mean square of the difference, divided by that of
-        the states, between the states of permuted tokens and the permuted states (0: permutation equivariance), and
-        between the states before and after all positions are increased by 7 (0: only relative positions matter).
+        {"any": {"all": {"permutation_change", "shift_change"}}}: root mean square of a difference of states, divided by
+        that of the states. The first compares the states of permuted tokens with the permuted states (0: permutation
+        equivariance), the second the states before and after adding 7 to all positions (0: only relative ones matter).
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

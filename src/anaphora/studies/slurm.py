@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 SUBMITTED_FILE = "submitted.json"
-"""File in the log folder with the job id and digest of each run, with which a restarted study finds its jobs."""
+"""File in the log folder with the job id and digest of each run, from which a restarted study finds its jobs."""
 _SUBMITTED = {str: {"id": str, "digest": str}}
 _CANCEL_SECONDS = 1.0
 _AT_WORK = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING")
@@ -114,7 +114,7 @@ class Cluster:
             earlier = submitted.get(_name(job))
             found = self.find(earlier["id"]) if earlier else None
             if earlier and found and not found.done() and found.state in _AT_WORK:
-                # A job that trains also measures, so it serves train=false too.
+                # A job that trains also measures, so it can replace one with train=false.
                 if earlier["digest"] in {self._call(job, train).digest for train in (self.plan.train, True)}:
                     by_run[_name(job)] = found
                 else:

@@ -41,7 +41,7 @@ Values = Sequence[float | None]
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
     """Return the results of a study from the records of its runs.
 
-    Differences are between runs of the same seed; those of alignment only between runs that both solve the task.
+    Differences are between runs of the same seed, and for alignment measures only if both runs solve the task.
     """
     by_run = {(record.cell, record.seed): record for record in records}
     by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
@@ -257,9 +257,9 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """Return the groups that a rule compares: its group and, if it has one, its baseline group.
+    """Return the groups that a rule compares, by language: its group and, if it has one, its baseline group.
 
-    The groups are by language; a language in which one of them lacks the measure is left out.
+    A language in which one of them lacks the measure is left out.
     """
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
@@ -280,7 +280,7 @@ def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumma
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds, whatever the values of unmeasured seeds; None if these values decide.
+    """Return whether a rule holds for all possible values of unmeasured seeds; None if it depends on them.
 
     A rule on alignment is also None if a cell does not solve the task.
     """

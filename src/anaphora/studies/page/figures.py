@@ -27,7 +27,7 @@ from anaphora.studies.plan import TASK_MEASURE, is_share
 from anaphora.studies.schema import CellSummary, GroupSummary, Study
 
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
-"""Panels of `cells_figure`."""
+"""Measures that have a panel in `cells_figure`."""
 NOT_COMPARED = ("items", "chance", "quad_accuracy")
 """Measures that neither curves nor the tables in the terminal show."""
 _CHANCE_MEASURES = frozenset({"task_accuracy", "candidate_accuracy"})
@@ -125,7 +125,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the interventions of a study: "candidates knocked out" for the group "candidates knocked out, set"."""
+    """Return the interventions of a study: its group names without the kind of cue, such as "all knocked out"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -165,7 +165,7 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def _intervention_style(number: int) -> tuple[str, str]:
-    """Return colour and marker of an intervention: from the seventh on, each colour with the marker of another one."""
+    """Return colour and marker of an intervention; from the seventh on, each colour gets the marker of another one."""
     turn, place = divmod(number, len(_INTERVENTION_STYLES))
     return _INTERVENTION_STYLES[place][0], _INTERVENTION_STYLES[(place + turn) % len(_INTERVENTION_STYLES)][1]
 

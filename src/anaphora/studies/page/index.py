@@ -27,7 +27,7 @@ _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
-    """Read the `study.json` of each study in a folder except `without`, keyed by folder because names may repeat.
+    """Read the `study.json` of each subfolder except `without`, keyed by subfolder, as study names may repeat.
 
     Raises:
         UserError: a file is damaged.
@@ -73,8 +73,8 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 def verdict_figures(study: Study) -> dict[str, Figure]:
     """Return the figures on the measures that a study's conditions judge, keyed by name.
 
-    A measure over an axis has its own figure. The figures of the cells show measures of `PANEL_MEASURES`, and are also
-    returned if there is no other figure. Other measures have none.
+    A measure plotted over an axis has its own figure, a measure in `PANEL_MEASURES` a panel in the figures of the
+    cells; other measures have no figure. If there is no other figure, those of the cells are returned.
     """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}

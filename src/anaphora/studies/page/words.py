@@ -98,7 +98,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether `accuracy_by_route` names the measure: accuracy in one layer, or with attention removed."""
+    """Return whether a measure is from `accuracy_by_route`: accuracy in one layer, or with attention removed."""
     return measure.startswith(("without_", "layer_"))
 
 
