@@ -107,7 +107,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     @property
     def best_validation(self) -> dict[str, float]:
-        """Return the validation of the kept weights."""
+        """Return step and metrics of the validation whose weights are kept."""
         return self.validations[self._best()]
 
     def state_dict(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class ValidationCheckpoint(lightning.Callback):
             raise UserError(other_training_items(self.config.data, self.layout.directory.name))
 
     def setup(self, trainer: lightning.Trainer, module: lightning.LightningModule, stage: str) -> None:
-        # Not at the start of training: a run that is resumed after its last step never starts it.
+        # Set here, because training does not start in a run that is resumed after its last step.
         self._writes = trainer.is_global_zero
         self._computed_with = computed_with(trainer, compiled=self.config.trainer.compile)
 
@@ -139,7 +139,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
-        # A resumed run first ends the round of its checkpoint, which may be the last.
+        # A resumed run first ends the round of its checkpoint again, and this may be the last round.
         if not self.validations or self.validations[-1]["step"] != trainer.global_step:
             self._record(trainer, module)
         patience = self.config.validation.patience
@@ -149,7 +149,7 @@ class ValidationCheckpoint(lightning.Callback):
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
         """Record the metrics of a validation, and write the weights if they are the best, and the checkpoint."""
         numbers = validation_metrics(trainer).items()
-        metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no other numbers
+        metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no NaN or infinity
         metrics = trainer.strategy.broadcast(metrics)
         self.validations.append({"step": trainer.global_step, **metrics})
         if self._since_best() == 0 and self._writes:
@@ -158,7 +158,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.seconds, self._since = self.seconds + now - self._since, now
         last = self.layout.last_checkpoint
         with atomic_write(last) if self._writes else nullcontext(last) as draft:
-            trainer.save_checkpoint(draft)  # every rank calls it, and the first one writes
+            trainer.save_checkpoint(draft)  # called on every rank; only rank 0 writes
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         self.finish()
@@ -210,7 +210,7 @@ class ValidationCheckpoint(lightning.Callback):
         This is the first one with the lowest loss, or the last one with `validation.keep=last` or without losses.
         """
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
-        # Without a prediction head, only texts have such a loss.
+        # Without a prediction head, only runs on texts have a validation loss.
         if self.config.validation.keep == "last" or min(losses) == math.inf:
             return len(losses) - 1
         return losses.index(min(losses))
@@ -225,7 +225,7 @@ def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
 
 
 def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
-    """Return layer and head of the highest candidate accuracy of a validation, or None if no head was measured."""
+    """Return layer and head with the highest candidate accuracy in a validation; None if no head was measured."""
     accuracies = {name: value for name, value in metrics.items() if name.startswith("attention_candidate_accuracy/")}
     if not accuracies:
         return None
@@ -236,7 +236,7 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
     """Return the properties of software and hardware that affect the rounding errors of a run.
 
-    "products" is the library of the linear layers' matrix products.
+    "products" is the library that computes the matrix products of linear layers.
     """
     device = trainer.strategy.root_device.type
     plain = device == "cpu" and trainer.precision == "32-true" and not compiled

@@ -20,7 +20,7 @@ class CheckpointFile(TorchCheckpointIO):
     """Lightning's access to checkpoint files, without unpickling code."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
-        """Write a checkpoint; raise OSError if the disk is full, unlike `torch.save`."""
+        """Write a checkpoint; unlike `torch.save`, raise OSError if the disk is full."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
         Path(path).write_bytes(content.getbuffer())
@@ -55,7 +55,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
-    """Check, before any long work, that the checkpoint and the best weights of a run are usable.
+    """Check that the checkpoint and the best weights of a run are usable, before any long computation.
 
     A run without a checkpoint passes, since it starts again from the first step.
 

@@ -55,8 +55,8 @@ class TrainingData(NamedTuple):
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the texts of a corpus; learn the vocabulary if no tokenizer is given.
 
-    The tokens are cached in a file, unless the tokenizer is random. A label prediction head takes its labels from the
-    training split unless the settings name them.
+    The tokens are cached in a file, unless the tokenizer splits words at random. A label prediction head takes its
+    labels from the training split unless the settings name them.
 
     Raises:
         UserError: as in `store.load` and `EncodedTexts`; the training or development split is empty; or, for a label
@@ -98,7 +98,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
     Raises:
         UserError: as in `store.load`; the training or development split is empty, the model cannot process an item of
-            any split, or no batch can hold an item for training or validation.
+            any split, or an item for training or validation has more tokens than a batch.
     """
     corpus = load_corpus(config.data)
     training, development = _training_examples(corpus, config), _examples(corpus, "dev", config)
@@ -164,7 +164,7 @@ class TrainingDataModule(lightning.LightningDataModule):
         if isinstance(self.config.data, TextCorpus) and isinstance(self.config.task.prediction, NoPrediction):
             batches = masked_for_evaluation(batches, self.config.task.masked_lm, self.validation.vocabulary)
         assert self.trainer is not None
-        # The first rank measures; Lightning needs a batch from the other ranks too.
+        # Only rank 0 validates, but Lightning needs a batch on the other ranks too.
         kept = list(batches if self.trainer.is_global_zero else islice(batches, 1))
         return _Batches(len(kept), lambda: kept)
 
@@ -183,7 +183,7 @@ class _Batches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples and their copies with other names; decoded lazily if neither copied nor limited."""
+    """Return the training examples and any copies with other names; without copies or a limit, decode them lazily."""
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
         return StreamedExamples(corpus, "train")
@@ -242,7 +242,7 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 def check_lengths(
     config: Config, examples: Sequence[Example], tokenizer: Tokenizer, lengths: Indices | None = None
 ) -> None:
-    """Check that no item has more tokens (`lengths`, if known) than the model has learned positions.
+    """Check that no item has more tokens than the model has learned positions; `lengths` are token counts, if known.
 
     Raises:
         UserError: an item is too long.
@@ -322,8 +322,8 @@ def label_nearest(data: EncodedSplit) -> None:
 def nearest_compatible(example: Example) -> int:
     """Return the index of the last compatible candidate before the pronoun, or else of the first one after it.
 
-    In the `AGREEMENT_TYPES`, the antecedents are compatible, since they alone agree with the pronoun; in other items,
-    every candidate is.
+    For cues of the `AGREEMENT_TYPES`, only the antecedents agree with the pronoun and are compatible; for other cues,
+    all candidates are compatible.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree

@@ -111,10 +111,10 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 
 
 class RunCSVLogger(Logger):
-    """Logger that writes every metric to the run's `curves/metrics.csv`, under the TensorBoard tags.
+    """Logger that writes every metric to the run's `curves/metrics.csv`, with TensorBoard tags as columns.
 
-    Unlike Lightning's logger, it writes the file atomically, at each validation. There is a row for the first step,
-    every ten steps and each validation, and a last one for the final metrics. A resumed run keeps the rows up to its
+    Unlike Lightning's logger, it writes the file atomically, at each validation. It writes a row for the first step,
+    every tenth step and each validation, and one for the final metrics. A resumed run keeps the rows up to its
     checkpoint, without the final metrics.
     """
 
@@ -156,7 +156,7 @@ def curves_file(directory: Path) -> Path:
 
 
 def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Return the step and the values by tag of every row.
+    """Return the step of every row, and its values by tag.
 
     Raises:
         UserError: the file is damaged.
@@ -180,7 +180,7 @@ def checkpoint_step(layout: RunFiles) -> int:
 
 @contextmanager
 def quiet_writer_thread() -> Iterator[None]:
-    """Silence OSError in threads, such as TensorBoard's writer, whose error is raised in the main thread too."""
+    """Silence OSError in threads; that of TensorBoard's writer thread is also raised in the main thread."""
     before = threading.excepthook
 
     def hook(failed: threading.ExceptHookArgs) -> None:
@@ -213,7 +213,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write the remaining events, and the end of the session if it was successful."""
+        """Write the remaining events and, after a success, the end of the HParams session."""
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))

@@ -59,12 +59,12 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
     """Return the share of a batch for one rank.
 
-    A rank without rows gets the first row, or the rows of the first minimal pair, with weight 0.
+    If the share is empty, it consists of the first row, or the rows of the first minimal pair, with weight 0.
     """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
     if not len(share.ids):
-        # All ranks do the same computation, so that all have the same gradients to reduce.
+        # Every rank computes all gradients, since the reduction needs them from all ranks.
         share = take_share(batch, 0, len(batch.ids))
     return BatchShare(**vars(share), weights=weights, tokens=torch.tensor(batch.real_tokens))
 
@@ -101,7 +101,7 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
         "own_token": task.own_token_weight,
         "supervision": task.supervision.weight,
     }
-    total = output.hidden.new_zeros(()) if parts else 0 * output.hidden.sum()  # without a masked token: no gradient
+    total = output.hidden.new_zeros(()) if parts else 0 * output.hidden.sum()  # no masked token: zero gradients
     for name, part in parts.items():
         total = total + factors[name] * part
     return Losses(total, parts)
@@ -207,7 +207,7 @@ def _row_groups(batch: Batch) -> Tensor:
     row, _ = (batch.segments >= 0).nonzero(as_tuple=True)
     row_of[batch.segments[batch.segments >= 0]] = row
     for first, last in row_of[batch.minimal_pairs].sort(dim=1).values.tolist():
-        begins[first + 1 : last + 1] = False  # the rows of a unit follow one another
+        begins[first + 1 : last + 1] = False  # rows of a minimal pair are contiguous
     return begins.long().cumsum(dim=0) - 1
 
 

@@ -32,7 +32,7 @@ class TrainingModule(lightning.LightningModule):
 
     Attributes:
         step_metrics: metrics of the last step: the loss, its parts if there are several, the gradient norm before
-            clipping, the highest learning rate, and, with a value curriculum, the share of hidden states in the values.
+            clipping, the highest learning rate, and, with a value curriculum, the encoder's `hidden_share`.
         predictions: predictions of the last validation; None before the first one, without a prediction head, and on
             all ranks but the first.
         stop_requested: whether this process has received a request to stop; all ranks stop at the next step.
@@ -94,7 +94,7 @@ class TrainingModule(lightning.LightningModule):
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _set_hidden_share(self) -> None:
-        """Set the share of hidden states in the values for this step; it is exactly 1 after the curriculum."""
+        """Set the encoder's `hidden_share` for this step; it is exactly 1 after the value curriculum."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )
@@ -105,7 +105,7 @@ class TrainingModule(lightning.LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         if not self.trainer.is_global_zero:
-            return  # the first rank measures
+            return  # only rank 0 validates
         has_queries = len(batch.query_positions) > 0  # texts have none
         with_rows = has_queries and self.model.encoder.has_maps
         output = self.model.forward_with_rows(batch) if with_rows else self.model(batch)
@@ -190,7 +190,7 @@ HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_sp
 
 
 def seed_generator(seed: int, device: torch.device) -> None:
-    """Seed the generator of the CPU, or for another device those of all devices.
+    """Seed the CPU's random number generator; for another device, seed those of all devices.
 
     On the CPU, `torch.manual_seed` would record a stack trace for each unused device, which takes 1 % of a step.
     """

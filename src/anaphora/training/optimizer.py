@@ -21,13 +21,13 @@ NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 3
 """Number of iterations. Jordan et al. 2024 use 5; the recipes were tuned with 3, in three fifths of the time."""
 _LEAST_SIDE = 256
-"""Shorter side from which oneDNN's products take half the time; smaller matrices gain little (a third at 128)."""
+"""Minimum shorter side for oneDNN's products, which halve the time; smaller matrices gain less (a third at 128)."""
 
 
 def build_optimizer(
     model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
 ) -> torch.optim.Optimizer:
-    """Build AdamW, or `Muon` for `matrices=muon`, over all trainable weights; those with one axis do not decay.
+    """Build AdamW, or `Muon` for `matrices=muon`, over all trainable weights; weight decay omits those with one axis.
 
     `products` is the data type of the matrix products in Muon.
     """

@@ -1,4 +1,4 @@
-"""Distributed training: connection, agreement and end of the processes (ranks) of a run.
+"""Distributed training: start, synchronisation and end of the processes (ranks) of a run.
 
 Batches are planned as for a single process, and every rank takes its rows of each batch (`training/losses.py`).
 torch's DistributedDataParallel reduces the gradients. Only rank 0 writes.
@@ -177,7 +177,7 @@ class _StartedProcesses(ClusterEnvironment):
 
     @staticmethod
     def detect() -> bool:
-        return False  # it is named, never detected
+        return False  # passed to Lightning explicitly, not detected
 
     def world_size(self) -> int:
         return self._processes.count

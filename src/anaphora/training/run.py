@@ -254,11 +254,11 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
     """Copy encoder and vocabulary output of a run into a model, and the prediction head if its settings are the same.
 
-    The model's encoder may lack components of the run's, such as positions or queries and keys in a control; these are
-    skipped.
+    Components that only the run's encoder has are skipped, such as positions, or queries and keys if the model is a
+    control.
 
     Raises:
-        UserError: the run's encoder lacks a weight of the model's, or a weight has another shape.
+        UserError: the run's encoder lacks a weight of the model's encoder, or a weight has another shape.
     """
     try:
         missing, _ = model.encoder.load_state_dict(source.model.encoder.state_dict(), strict=False)
@@ -272,7 +272,7 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
-    """Freeze the named projections of every layer's attention, and the embedding with the lowest `layers` blocks.
+    """Freeze the named projections in the attention of every layer, and the embedding and the lowest `layers` blocks.
 
     If `layers` is None, neither embedding nor blocks are frozen.
     """

@@ -76,7 +76,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
     """Return the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags.
 
     Each chart of heads shows one measure for one layer, so that charts of many layers and heads remain readable.
-    Measuring `heads` needs an encoder with attention maps and data with pronouns.
+    `heads` is whether heads are measured, which needs an encoder with attention maps and data with pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -183,8 +183,8 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
-    In a control with replaced labels, a prediction is right if it equals the label, which the table shows. The choice
-    of `head` is shown next to the prediction of a pronoun.
+    In a control with replaced labels, a prediction is right if it equals the label, which the table shows. Next to the
+    prediction for a pronoun is the candidate to which `head` attends most.
     """
     gold = data.gold
     is_right = np.where(
@@ -287,7 +287,7 @@ def _with_probability(answer: str, probability: np.float32) -> str:
 
 
 def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
-    """Break a text into lines of Markdown of at most `_LINE_WIDTH`, or of a single wider word.
+    """Break a text into lines of Markdown of at most `_LINE_WIDTH`; a wider word gets a line of its own.
 
     The characters from bold[0] to bold[1] are bold.
     """

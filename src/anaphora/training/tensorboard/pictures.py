@@ -329,7 +329,7 @@ def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | 
 def _draw_text(
     draw: ImageDraw.ImageDraw, at: tuple[int, int], text: str, size: int, colour: str, height: str, bold: bool
 ) -> None:
-    """Draw text to the right of a point, at a height of Pillow's anchors."""
+    """Draw text that starts at a point; `height` is the vertical part of a Pillow anchor."""
     across, level = at
     for run, file in _font_runs(text, bold):
         font = _font(file, size)

@@ -120,7 +120,7 @@ class SentencePage(lightning.Callback):
 
 
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
-    """Encode the four sentences in the interface's language, or else in the other; None if both have unknown words."""
+    """Encode the sentences in the interface's language, or else in the other; None if both have unknown words."""
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
         if not any(tokenizer.encode(example.text).unread for example in examples):
@@ -129,7 +129,7 @@ def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
 
 
 def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: int) -> SentenceRow:
-    """Return the attention of a sentence's pronoun in one head; `named` is a candidate or `NO_CANDIDATE`."""
+    """Return the attention of a sentence's pronoun in one head; `named` indexes a candidate or is `NO_CANDIDATE`."""
     weights = 100 * row.weights[head]
     words = tuple(
         (word, round(float(weight)), span == example.pronoun)
