@@ -1,8 +1,8 @@
 """A model's answers to pronoun questions: a candidate or "none of them".
 
 N items with up to M candidates. An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for
-a model that answers no pronoun questions. Scores (N, M + 1) rate each candidate and, last, "none of them"; the highest
-score is the answer. A prediction over the vocabulary gives candidates of the same tokens equal scores.
+a model that answers no pronoun questions. Scores (N, M + 1) are those of the candidates and, in the last column, of
+"none of them"; the highest wins. A prediction over the vocabulary scores candidates with the same tokens equally.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ Bools = NDArray[np.bool_]
 class Answers:
     """Answers of a model to N items."""
 
-    candidates: CandidateNumbers  # predicted candidate, or `NO_CANDIDATE`, (N,); the first in a tie
+    candidates: CandidateNumbers  # index of the predicted candidate, or `NO_CANDIDATE`, (N,); the first in a tie
     correct: Floats  # 1 for a right answer, else 0, (N,); in a tie, the share of tied answers that are right
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
-        """Return the answers with the given predicted candidates, (N,), and their correctness."""
+        """Return the answers for given indices of the predicted candidates, (N,), and compute their correctness."""
         most = max((len(example.candidates) for example in examples), default=0)
         right = right_answers(examples, most + 1)[np.arange(len(examples)), candidates]
         return cls(candidates, right.astype(np.float64))

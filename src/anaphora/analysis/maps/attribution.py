@@ -23,7 +23,7 @@ from anaphora.model.prediction import EncoderOutput
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.vocabulary import PADDING
 
-PAIRS = 2**14  # token pairs whose layer outputs are computed at once: 8 MB per tensor at a width of 128
+PAIRS = 2**14  # pairs of query and token whose layer outputs are computed at once: 8 MB per tensor at a width of 128
 
 
 def normalise_rows(rows: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
     """Return the norms of the weighted transformed values, alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
 
     The vectors themselves are never computed, so memory is O(H T^2), as for the weights, and not O(H T^2 W). Each row,
-    (..., T), is scaled to sum 1.
+    (..., T), is scaled to sum to 1.
     """
     return normalise_rows(weights * norms)
 
@@ -61,10 +61,10 @@ def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
 def value_zeroing(layer: LayerPass, weights: Tensor, queries: Queries) -> Tensor:
     """Return the change in each query's layer output if a token's value is zeroed, Mohebbi et al. 2023, section 3.
 
-    Token j's value vector is zeroed in all heads of this layer alone, with unchanged weights. The entry of query i and
-    token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the block's residual
-    branches, norms and feed-forward network, but not the encoder's last norm. Attention rows of the queries, (Q, H, T),
-    give rows (Q, T), each scaled to sum 1.
+    Token j's value vector is zeroed in all heads of this layer only; attention weights do not change. The entry of
+    query i and token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the
+    block's residual branches, norms and feed-forward network, but not the encoder's last norm. `weights` holds the
+    queries' attention rows, (Q, H, T). The result is (Q, T), with each row scaled to sum to 1.
     """
     row, token = queries
     hidden, mixed = layer.hidden[row, token], layer.mixed[row, token]
@@ -89,7 +89,7 @@ class Attribution:
 
     tokens: Tensor  # each token's contribution, negative if it lowers the answer's score, (R, T)
     answers: Tensor  # index of the predicted candidate, or `NO_CANDIDATE`, (N,)
-    difference: Tensor  # the answer's score minus that at the baseline, (N,): the sum of `tokens`, nearly
+    difference: Tensor  # the answer's score minus its score at the baseline, (N,); about the sum over `tokens`
 
 
 def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRATION_STEPS) -> Attribution:

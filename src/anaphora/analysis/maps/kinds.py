@@ -1,4 +1,4 @@
-"""All kinds of map for the items of a split, four of them for one sentence, and weights from candidates to pronoun.
+"""Computation of all six kinds of map for a split, of four kinds for one sentence, and of candidate-to-pronoun weights.
 
 N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
 `attribution` define the maps.
@@ -44,7 +44,7 @@ MAP_GRANULARITY = {
     "value_zeroing": "layer",
     "integrated_gradients": "model",
 }
-"""Granularity of each map: one row per head (L, H, T), per layer (L, 1, T) or for the model (1, 1, T)."""
+"""Granularity of each map: one row per head (L, H, T), per layer (L, 1, T) or for the whole model (1, 1, T)."""
 
 
 SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
@@ -52,10 +52,10 @@ SINGLE_LAYER_MAPS: dict[str, Callable[[LayerPass, Tensor, Queries], Tensor]] = {
     "norm": lambda layer, rows, queries: weighted_norms(rows, value_norms(layer)[queries[0]]),
     "value_zeroing": lambda layer, rows, queries: value_zeroing(layer, rows, queries).unsqueeze(1),
 }
-"""Functions for the maps that need one layer: (forward pass, rows (Q, H, T), queries) -> rows (Q, H or 1, T)."""
+"""Functions for maps that need one layer only: (forward pass, rows (Q, H, T), queries) -> rows (Q, H or 1, T)."""
 
 MAX_FLOW_TOKENS = 64
-"""Maximum length in tokens for flow if it needs a solver (`model.values=hidden`); longer texts are skipped."""
+"""Maximum length of a text in tokens if flow needs a solver (`model.values=hidden`); longer texts are skipped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class MapRows:
     granularity: str
     records: list[AttentionRecord]  # one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T)
     items: list[int]  # index of each record's item in the split
-    skipped: int  # number of items left out: too long for attention flow, or not in the sample of integrated gradients
+    skipped: int  # number of items left out: too long for attention flow, or not sampled for integrated gradients
 
 
 def pronoun_maps(
@@ -78,7 +78,7 @@ def pronoun_maps(
     scaled to sum to 1.
 
     Args:
-        batching: settings of the batches, which affect rounding only.
+        batching: batch settings, which affect results only by rounding.
         names: maps to compute, keys of `MAP_GRANULARITY`.
 
     Returns:

@@ -1,6 +1,6 @@
 """Attention maps of torch's Transformer encoder, and of other models that return one tensor per layer.
 
-B batch, L layers, H heads, T tokens. `record.from_arrays` takes the maps of a sentence.
+B batch, L layers, H heads, T tokens. `record.from_arrays` makes a record from the maps of one sentence.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def maps_of_layers(
         (L, H, T, T).
 
     Raises:
-        UserError: there are no layers, a layer has another type or shape or values that are not finite, or `sentence`
-            or `tokens` is out of range.
+        UserError: there are no layers; a layer has a wrong type, a wrong shape or values that are not finite; or
+            `sentence` or `tokens` is out of range.
     """
     if isinstance(layers, str | Mapping) or not isinstance(layers, Iterable) or getattr(layers, "ndim", 1) == 0:
         raise UserError(f"maps: layers is a {type(layers).__name__}; expected a list with one tensor for each layer")

@@ -28,7 +28,7 @@ class AttentionRecord:
     Attributes:
         example: the sentence, its pronoun and candidates.
         spans: character spans of the T tokens without padding; (0, 0) marks a special token.
-        words: word indices of the T tokens, never decreasing; -1 marks a special token.
+        words: word indices of the T tokens, in non-decreasing order; -1 marks a special token.
         weights: attention rows averaged over the pronoun's tokens, (L, H, T). Each row sums to 1, or is all 0 for an
             ablated head and for a layer without attention.
         special: names of the special tokens, such as [CLS], in the order of the tokens; () if unknown.
@@ -129,7 +129,7 @@ def from_arrays(
         antecedents: indices of the candidates to which the pronoun refers.
         language: "en" or "zh".
         words: word indices of the T tokens, -1 for special tokens; by default from `word_numbers`.
-        group: name shared by items that belong together; "" for an item of its own.
+        group: name shared by items that belong together, such as a quad; "" for a single item.
         minimal_pair: name shared by items that differ only in the cue.
         factors: kind, type, template and other factors of `Example`.
 

@@ -47,8 +47,8 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
     """Return attention flow: the maximum flow from a token's state in each layer to each embedding.
 
     The states of all layers are nodes. The edge from state i of layer l to state j of layer l - 1 has the capacity
-    (A_l / 2 + I / 2)_ij. Each token and layer above the second takes one maximum-flow problem, so inputs must be short.
-    The mean maps over heads, A_l, are (L, T, T); the flow is (L, T), each row sums to 1.
+    (A_l / 2 + I / 2)_ij. From the third layer on, each layer and embedding is a maximum-flow problem, so inputs must be
+    short. The mean maps over heads, A_l, are (L, T, T); the flow is (L, T), and each row sums to 1.
     """
     capacities = np.rint((maps + np.eye(maps.shape[1])) / 2 * CAPACITY_SCALE).astype(np.int32)
     flows = np.array([_flows(capacities[: number + 1], token) for number in range(len(maps))], dtype=np.float64)
@@ -107,11 +107,11 @@ def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
     """Return attention flow if every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
 
     State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer
-    l - 1. State i of layer 0 is embedding i, so f_0 is unbounded at i and 0 elsewhere. The graph is a chain with one
-    side edge to the sink at each link: parallel capacities add, and capacities in series give their minimum. No
-    solver is needed, and inputs may have any length. The arguments are those of `rollout_of_tokens`; the flow is
-    (L, Q, T), each row sums to 1.
+    l - 1. State i of layer 0 is embedding i, so f_0 is unbounded at i and 0 elsewhere. For each j, the graph is a chain
+    of states with a side edge from each to the sink j: parallel capacities add, and capacities in series give their
+    minimum. No solver is needed, and inputs may have any length. The arguments are those of `rollout_of_tokens`; the
+    flow is (L, Q, T), and each row sums to 1.
     """
-    start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # any value from 1/2 acts as unbounded
+    start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # a value of 1/2 or more acts as unbounded
     _, *layers = accumulate(rows, lambda flow, weights: weights / 2 + flow.clamp(max=0.5), initial=start)
     return normalise_rows(torch.stack(layers))

@@ -39,7 +39,7 @@ COLUMNS = {
 }
 """Descriptions of the columns of the table, also stored in its file."""
 
-_PART = 1024  # rows of a table that is written at once
+_PART = 1024  # table rows written at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class QueryRow:
     item: int  # index of the word's text
     query: Span  # character span of the query word
     spans: Sequence[Span]  # character spans of the T tokens; (0, 0) marks a special token
-    weights: NDArray[np.float32]  # means over the query's tokens, (L, H, T); each sums to 1 or, if ablated, 0
+    weights: NDArray[np.float32]  # means over the query's tokens, (L, H, T); rows sum to 1, or to 0 if ablated
 
     @classmethod
     def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:
@@ -63,15 +63,15 @@ WriteRows = Callable[[Sequence[QueryRow], Iterable[Mapping[str, Any]]], None]
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[WriteRows]:
-    """Open a file of attention rows, and `<stem>_items.jsonl` with their items; they appear when the `with` block ends.
+    """Open a Parquet file of rows and `<stem>_items.jsonl` with their items; both appear when the `with` block ends.
 
     Args:
-        path: path of the rows. They are written last, so that the items exist if the rows do.
+        path: path of the Parquet file. It appears last, so that the items exist if the rows do.
         about: description stored with the rows, which `data.records.parquet_about` reads.
 
     Raises:
-        UserError: a file cannot be written, or a file with the items' name exists without a file of rows, and may be
-            the user's.
+        UserError: a file cannot be written, or `<stem>_items.jsonl` exists without a file of rows, so that it may be
+            the user's own.
     """
     items = items_path(path)
     if items.exists() and not path.exists():

@@ -93,7 +93,7 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Sparse matrix of the tokens in each mention, ordered by mention and then by token."""
+    """Sparse matrix (tokens, mentions) of token shares; the entries are sorted by mention, then by token."""
 
     token: NDArray[np.int64]  # row of each entry
     mention: NDArray[np.int64]  # column of each entry

@@ -10,7 +10,7 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """Drop in task accuracy by knockout of one kind of edge, and mean attention mass removed; None if no item has it.
+    """Task accuracy drop from knockout of one kind of edge, and mean attention mass removed; None without such edges.
 
     Attributes:
         items: number of items with such an edge, over which the means are taken. None in files of earlier versions,
@@ -25,7 +25,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Drop by knockout of the gold edge minus the largest drop by a matched edge; None if no item has one."""
+    """Drop from knockout of the gold edge minus the largest drop from a matched edge; None without matched edges."""
 
     value: float | None
     interval: Interval | None
@@ -33,9 +33,10 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Accuracy drops by knockout, by kind of edge: "gold", "distractor", "cue", "matched_*" and "value_zeroing".
+    """Accuracy drops from knockout of each kind of edge: "gold", "distractor", "cue" and "matched_*".
 
-    The scope "head" also has "value_zeroing_others", for the pronoun's edges to all tokens but the antecedents.
+    "value_zeroing" zeroes the values along the gold edge instead. In the scope "head", "value_zeroing_others" zeroes
+    those along the pronoun's edges to all tokens but the antecedents.
     """
 
     gold_minus_matched: Difference
@@ -44,7 +45,7 @@ class Knockout:
 
 @dataclass(frozen=True, kw_only=True)
 class SingleAblation:
-    """Task accuracy lost when one head is ablated, with the mode of ablation (`subjects.ABLATION_MODES`)."""
+    """Drop in task accuracy when one head is ablated in one of the modes of `subjects.ABLATION_MODES`."""
 
     layer: int
     head: int
@@ -55,7 +56,7 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """Task accuracy lost when the best k heads are ablated, or random sets with as many heads in each layer.
+    """Drop in task accuracy when the best k heads are ablated, and when random sets with as many heads per layer are.
 
     `random` is the spread over the random sets that differ from the best k; None if there is none.
     """
@@ -68,7 +69,7 @@ class CumulativeAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadAblation:
-    """Task accuracy lost when heads are ablated one at a time, and cumulatively from the best head down."""
+    """Drops in task accuracy when heads are ablated one at a time, and cumulatively from the best head down."""
 
     single: tuple[SingleAblation, ...]
     cumulative: tuple[CumulativeAblation, ...]
@@ -76,7 +77,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """Share of correct answers that flip to that of the minimal pair's other sentence; None if there are no pairs."""
+    """Share of correct answers that change to the answer of the minimal pair's other sentence; None without pairs."""
 
     flipped: float | None
     interval: Interval | None
@@ -112,7 +113,7 @@ class PatternPatching:
         pairs: number of items in minimal pairs that differ in one word, with different, correct answers.
         skipped: number of items in other minimal pairs.
         head: results with the head under test patched.
-        layer, all_layers: results with all heads of its layer patched, and with all heads of the model patched.
+        layer, all_layers: results with all heads of the tested head's layer patched, and with all heads patched.
         cumulative: results with the best k heads patched.
         aligned: results for minimal pairs of any lengths.
     """
@@ -137,7 +138,7 @@ class RemovedMass:
 
     Attributes:
         mass: removed weight.
-        items: number of items with at least this weight on both sides.
+        items: number of items in which both have at least this weight.
         antecedent_points, other_edges_points: percentage points of task accuracy lost.
     """
 
@@ -158,9 +159,9 @@ class HeadLevel:
             antecedent are zeroed.
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
         pairs: number of items in minimal pairs of any lengths with different, correct answers to both sentences.
-        patch_flips: share of these items whose answer follows the other sentence's row.
+        patch_flips: share of these items whose answer flips when the row comes from the other sentence.
         exchange_items: number of items with a correct answer and a distractor.
-        exchange_flips: share of these items whose answer becomes the distractor when the weights of antecedent and
+        exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.
         doses: effects of removing the same weight from the edge to the antecedent, or from the pronoun's other edges.
         freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
@@ -184,7 +185,7 @@ class HeadLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """Spearman's correlation of edge score and cost of knockout; None below two edges or if either is constant."""
+    """Spearman's correlation of edge score and knockout cost; None with fewer than two edges or a constant variable."""
 
     rho: float | None
     interval: Interval | None
@@ -196,7 +197,7 @@ class CausalCell:
 
     Attributes:
         knockout: accuracy drops by scope: "head", "layer", "window" (the layer and its two neighbours) or "all_layers".
-        dose_response: correlation of an edge's score and the cost of its knockout, by name of the map.
+        dose_response: correlation of an edge's score in a map and the cost of its knockout, by name of the map.
     """
 
     items: int

@@ -64,7 +64,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadPosition:
-    """Head or, for maps with one row per layer, a layer, if `head` is None."""
+    """Position of a head, or of a layer (`head` is None) for maps with one row per layer."""
 
     layer: int
     head: int | None = None
@@ -91,11 +91,11 @@ class Cell:
     Attributes:
         items: number of items.
         task_accuracy: accuracy of the model's answers; None if it has no prediction head.
-        candidate_accuracy: share of items with the antecedent as the head's strongest candidate.
+        candidate_accuracy: share of items in which the head gives an antecedent the largest weight of all candidates.
         quad_accuracy: share of complete quads in which the head is right on every item; None if no quad is complete.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
-        open_accuracy: share of items with the antecedent as the strongest of all words except the pronoun.
-        focal_accuracy: share of items with the antecedent as the strongest of the candidates that the cue may pick.
+        open_accuracy: the same share among all words except the pronoun.
+        focal_accuracy: the same share among the candidates that the cue may pick.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.
@@ -148,7 +148,7 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """Scores on all main items of a language, and by kind and type of cue.
+    """Scores on all main items of a language (stratum "main" or none), and by kind and type of cue.
 
     Attributes:
         items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.
@@ -171,7 +171,7 @@ class LanguageScores(Cell):
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyCell:
-    """Accuracies of the model and of the head; the interval is that of the candidate accuracy."""
+    """Accuracies of the model and of the head, and chance; the interval is that of the candidate accuracy."""
 
     task_accuracy: float | None
     candidate_accuracy: float | None

@@ -1,6 +1,6 @@
 """Conversion of frozen dataclasses to JSON and back, and to rows of a table.
 
-Fields in JSON may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or
+Fields may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or
 None. Fields with their default value are left out. Numbers keep all digits.
 """
 
@@ -32,7 +32,7 @@ Entry = str | int | float | None
 """Value of one column in a row."""
 
 OTHER_KEYS = {"other_keys": True}
-"""Metadata of the field that takes all keys of the JSON object without a field of their own."""
+"""Metadata of the field that collects all keys of a JSON object that belong to no other field."""
 
 
 def from_json(kind: type[T], content: Any, path: str = "") -> T:
@@ -44,7 +44,7 @@ def from_json(kind: type[T], content: Any, path: str = "") -> T:
         path: dotted path of `content` in the file, for error messages.
 
     Raises:
-        UserError: a key is missing or unknown, or a value has the wrong type; the message names it.
+        UserError: a key is missing or unknown, or its value has the wrong type; the message names the key.
     """
     if not isinstance(content, Mapping):
         raise _wrong(path, content, "an object")
@@ -159,7 +159,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def options_of(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a hint allows, for example both of `int | None`."""
+    """Return the types that a type hint allows, for example `int` and `None` for `int | None`."""
     return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
 
 
