@@ -30,9 +30,9 @@ CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "co
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
-    A list needs no brackets, but an entry with a comma needs quotes. Of other settings given twice the last counts. The
-    value of a slot is the name of a variant or of a file in `configs`; further arguments can set the variant's
-    settings, as in data=gap data.path=folder.
+    Brackets around a list are optional; an entry with a comma needs quotes. If another setting is given twice, the last
+    value counts. The value of a slot, such as `data`, is the name of a variant or of a file in `configs`; further
+    arguments can set the variant's settings, as in data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or
@@ -43,7 +43,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     for slot in dataclasses.fields(typing.cast(Any, schema)):
         if inner_type(schema, slot.name) in VARIANTS and slot.default_factory is not dataclasses.MISSING:
             plain[slot.name] = {"kind": slot.default_factory().kind}
-    # Fewer dots first: a variant is chosen before its settings are read.
+    # Keys with fewer dots come first, so that a variant is chosen before its settings are read.
     for argument in sorted(arguments, key=lambda argument: argument.partition("=")[0].count(".")):
         key, equals, value = argument.partition("=")
         if not equals or not key:
@@ -71,7 +71,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
 
 
 def given_twice(argument: str, key: str) -> UserError:
-    """Return the error about a list that is given twice, of which a parser would keep only the last."""
+    """Return the error for a list that is given twice; a parser would keep only the last one."""
     return UserError(f"{argument}: {key} is given twice; write one list, as in {key}=[first,second]")
 
 
@@ -104,7 +104,7 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 
 
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return only the `kind` of a variant, or else the plain settings in the file configs/<group>/<name>.yaml."""
+    """Return the plain settings of an option: the `kind` of a variant, or those in configs/<group>/<name>.yaml."""
     path = CONFIGS / group / f"{name}.yaml"
     if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():
         if hint in VARIANTS:
@@ -119,7 +119,7 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
 
 
 def inner_type(kind: Any, name: str) -> Any:
-    """Return the type of a setting, X for `X | None`; None for an unknown setting, which `construct` reports."""
+    """Return the type of a setting (X for `X | None`); None if it is unknown, which `construct` reports."""
     is_group = dataclasses.is_dataclass(kind)
     hint = _type_hints(kind).get(name) if is_group else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]

@@ -31,7 +31,7 @@ from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
-"""Environment variable with the folder in which sweep jobs, including those on other machines, record failures."""
+"""Environment variable for the folder in which sweep jobs record failures, including jobs on other machines."""
 _WITHOUT_EFFECT = ("name=", "output=", "objective=", "trainer.progress=", "trainer.loggers=", "trainer.pictures=")
 """Overrides that do not change what a run computes, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
@@ -40,7 +40,7 @@ _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path",
 """Settings that hold the name or path of a file or folder."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
-"""Types that Hydra may parse file or folder names as; a list or a sweep holds more than one name."""
+"""Types of parsed values that can be file or folder names; a list, dictionary or sweep holds several names."""
 
 
 def register_configs(schemas: Mapping[str, type[Any]]) -> None:
@@ -55,10 +55,10 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 
 
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Quote file names that Hydra would misread, and put lists in brackets, in command-line arguments.
+    """Quote the file names in command-line arguments that Hydra would misread, and put lists in brackets.
 
-    Hydra parses the name 2024_10_05 as a number and rejects Chinese. Names that it parses as a string, null, list,
-    dictionary or sweep are left unchanged, as are references. Only lists that belong to no group of settings get
+    Hydra parses the name 2024_10_05 as a number and rejects Chinese characters. Names that it parses as a string,
+    null, list, dictionary or sweep are left unchanged, as are references. Only lists outside groups of settings get
     brackets; the entries of a list of texts are quoted unless Hydra parses them as strings. In a sweep, whose values
     Hydra splits, lists are left unchanged and only names that Hydra parses as numbers are quoted.
     """
@@ -84,7 +84,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
     in the run's stored settings. Arguments without `resume=` are returned unchanged.
 
     Raises:
-        UserError: an argument changes a setting that a resumed run keeps, or `data.also` or `data.without` is no list.
+        UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.
     """
     if not any(argument.startswith("resume=") for argument in arguments):
         return list(arguments)
@@ -213,7 +213,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
     The jobs record failures in a temporary subfolder of the working directory, or of the system's temporary directory
     if the working directory is not writable.
     """
-    # The working folder is shared by the machines of a cluster; /tmp is not. The first failing job creates the folder.
+    # The machines of a cluster share the working directory but not /tmp. The first failing job creates the folder.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
     folder = place / f".anaphora-sweep-{uuid.uuid4().hex[:8]}"
     before = os.environ.get(_FAILURES_FOLDER)

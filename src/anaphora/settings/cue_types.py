@@ -19,7 +19,7 @@ COMPOSITION = "composition"
 """Optional cue type: octads in which predicate, state and voice together determine the antecedent."""
 SHORT_TEXT = "short_text"  # optional cue type: octads in short texts, most of which mention the participants again
 ALL_TYPES = tuple(dict.fromkeys((*SET_CUE_TYPES, *sum(ROLE_CUE_TYPES.values(), ()), BINDING, COMPOSITION, SHORT_TEXT)))
-MAX_TRAINING_ASIDES = 3  # maximum number of asides before a pronoun in the training split
+MAX_TRAINING_ASIDES = 3  # maximum number of asides (inserted sentences) before a pronoun in the training split
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:
@@ -33,7 +33,7 @@ def cue_types_of(language: str) -> tuple[str, ...]:
 
 
 def check_types(types: Sequence[str], languages: Sequence[str]) -> None:
-    """Check the cue types, empty for the default ones, and the languages of a built-in corpus.
+    """Check the cue types (an empty list stands for the default ones) and the languages of a built-in corpus.
 
     Raises:
         UserError: a name is unknown, no language is given or one is given twice, or a language has none of the types.

@@ -57,15 +57,15 @@ class ControlledCorpus(Data):
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
     languages: list[str] = field(default_factory=lambda: ["en", "zh"])  # `en`, `zh` or both
-    train_items: int = 24_000  # number of items in each language, or slightly more, since quads are kept whole
-    # Number of main items in each language in the test split, or slightly more, and the same in the dev split; items of
-    # other strata are added, most of them a tenth as many.
+    train_items: int = 24_000  # number of training items per language; slightly more if needed to keep quads whole
+    # Number of items per language of the stratum `main` in the test split, and again in the dev split (slightly more if
+    # needed to keep quads whole). Most of the other strata have a tenth as many items, which are added to these.
     test_items: int = 3_000
-    # Most asides before a pronoun in the test split; above 3, the most in training, all numbers are equally frequent.
+    # Maximum number of asides before a test pronoun; above 3 (the maximum in training), all numbers are equally likely.
     test_asides: int = 3
     # Types of cue, as in [gender, voice]; by default all except binding, composition and short_text.
     types: list[str] = field(default_factory=list)
-    # Share of the nouns in gender, number and animacy items that training shows with every form of the pronoun.
+    # Share of the nouns in gender, number and animacy items that occur with every form of the pronoun in training.
     shared_nouns: float = 0.2
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class ControlledCorpus(Data):
 
 @dataclass(kw_only=True)
 class ExternalCorpus(Data):
-    """A file of your own or a public corpus, divided by group if it has no splits of its own."""
+    """Your own file or a public corpus; if it has no splits of its own, it is split by group."""
 
     path: str = MISSING  # the file or folder; `~` is expanded
     dev_share: float = 0.1  # share of the groups in the dev split
@@ -131,7 +131,7 @@ class Dpr(ExternalCorpus):
 class Gap(ExternalCorpus):
     """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of them, or hf://owner/name.
 
-    The hub's splits "train" and "validation" are the development and the validation file. If both are there, the
+    The hub's splits "train" and "validation" are the development and the validation file. If both are present, the
     validation file is the test split, `test_share` is not used, and `dev_share` is a share of the development file.
     """
 
@@ -146,9 +146,9 @@ WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
 class Winogrande(ExternalCorpus):
     """WinoGrande (Sakaguchi et al. 2020): a folder with train_<size>.jsonl and dev.jsonl, one such file, or hf://.
 
-    If a folder has dev.jsonl, or the hub "validation", this is the test split (the published test part has no answers)
-    and `test_share` is not used. The hub's rows must have sentence, option1, option2 and answer, as in
-    hf://allenai/winogrande/winogrande_m; they have no qID, so no minimal pairs are known there.
+    dev.jsonl, or "validation" on the hub, is the test split if it is present (the published test part has no answers);
+    `test_share` is then not used. The hub's rows must have sentence, option1, option2 and answer, as in
+    hf://allenai/winogrande/winogrande_m; since they have no qID, their minimal pairs are unknown.
     """
 
     kind: str = "winogrande"
@@ -164,8 +164,8 @@ class Winogrande(ExternalCorpus):
 class Cluewsc(ExternalCorpus):
     """CLUEWSC2020 (Xu et al. 2020), Chinese: a folder with train.json and dev.json, one such file, or hf://.
 
-    If a folder has dev.json, or the hub "validation", this is the test split (the published test part has no labels)
-    and `test_share` is not used. The hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
+    dev.json, or "validation" on the hub, is the test split if it is present (the published test part has no labels);
+    `test_share` is then not used. The hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
     """
 
     kind: str = "cluewsc"
@@ -198,7 +198,7 @@ class EvaluationCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Wsc273(EvaluationCorpus):
-    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or the copy in blocks with [MASK]."""
+    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or a copy in four-line blocks with [MASK]."""
 
     kind: str = "wsc273"
     reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
@@ -206,7 +206,7 @@ class Wsc273(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class Pdp60(EvaluationCorpus):
-    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, the copy in blocks with [MASK]."""
+    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, a copy in four-line blocks with [MASK]."""
 
     kind: str = "pdp60"
     reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
@@ -216,7 +216,7 @@ class Pdp60(EvaluationCorpus):
 class Winobias(EvaluationCorpus):
     """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
 
-    If both .dev and .test files are present, they are the dev and test splits, and nothing is left for training.
+    If both .dev and .test files are present, they are the dev and test splits, and there is no training split.
     """
 
     kind: str = "winobias"
@@ -241,7 +241,7 @@ class Knowref(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class CoreferenceCorpus(ExternalCorpus):
-    """Documents with coreference links; a mention with an antecedent in its passage is an item."""
+    """Documents with coreference links; each mention with an antecedent in its passage is an item."""
 
     # Maximum number of words in a passage; documents are split between sentences, or within a longer sentence.
     words: int = 100
@@ -266,12 +266,12 @@ class BilingualDocuments(CoreferenceCorpus):
 class LitBank(CoreferenceCorpus):
     """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
 
-    `seen_in` is a list of books: a .jsonl file with the field `id` or `title`, or a .txt file with one per line.
+    `seen_in` is a .jsonl(.gz) file of books with the field `id` or `title`, or a .txt file with one book per line.
     """
 
     kind: str = "litbank"
     reader: ClassVar[str] = "anaphora.data.corpora.litbank"
-    seen_in: str | None = None  # a list of the books read in pre-training, for the factor `seen`: .jsonl(.gz) or .txt
+    seen_in: str | None = None  # file that lists the books in the pre-training data, for the factor `seen`
 
 
 @dataclass(kw_only=True)
@@ -304,7 +304,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with clusters, as neural coreference systems use: .jsonl or .jsonlines, plain or .gz, or a folder."""
+    """JSON lines with clusters, the format of neural coreference systems: .jsonl(.gz), .jsonlines(.gz) or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"
@@ -328,7 +328,7 @@ class PlainText(TextCorpus):
     """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, plain or .gz, a folder, or hf://.
 
     If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. The
-    hub's rows must have text and may have title; its splits are kept if there is one for validation.
+    hub's rows must have text and may have title; its splits are used if one of them is for validation.
     """
 
     kind: str = "plain_text"

@@ -65,8 +65,8 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
     """Return the help text of a command.
 
     Args:
-        groups: config groups with their default options, for a help text with only the most used settings; None if
-            Hydra does not compose the settings, for a help text with all settings.
+        groups: config groups with their default options; the help text then has only the most used settings. None if
+            Hydra does not compose the settings; the help text then has all settings.
     """
     usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
     if groups is None:
@@ -87,7 +87,7 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 
 def listed_settings(schema: type[Any]) -> str:
-    """Return a listing of the settings of a command or program, each with its type, default and meaning."""
+    """List the settings of a command or program, each with its type, default and meaning."""
     return _lines(_entries(schema))
 
 
@@ -111,7 +111,7 @@ def options_of(group: str) -> list[str]:
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """Return a listing of a group or setting (`optimizer`), a slot's variants (`model/position`), or all (`all`).
+    """List a group or a single setting (`optimizer`), a slot's variants (`model/position`), or all settings (`all`).
 
     Raises:
         UserError: the command has no such group or setting.
@@ -133,7 +133,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return a listing of the variants of a slot, and of their settings without duplicates."""
+    """List the variants of a slot, and each of their settings once."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -228,7 +228,7 @@ def _comments(declaring: type[Any]) -> dict[str, str]:
 
 
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
-    """Reject misspelt settings, and settings in the wrong syntax, with the correct form in the message.
+    """Reject misspelt settings and settings in the wrong syntax; the error message shows the correct form.
 
     Other unknown keys and words are left to the parser. `groups` is None if Hydra does not compose the settings.
 
@@ -255,7 +255,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that a command that opens any model gets no `model=`, which is the group for the parts of an encoder."""
+    """Check that a command for any model is not given `model=`, which sets the parts of an encoder."""
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
             name = argument.removeprefix("model=")

@@ -50,13 +50,13 @@ class Config:
     )
     """Settings in the short help text."""
 
-    name: str | None = None  # name of the run's folder in `output`; by default the time, or in a sweep the overrides
+    name: str | None = None  # name of the run directory in `output`; by default the time, or in a sweep the overrides
     output: str = "outputs"  # folder for the run directories
     seed: int = 0  # seed of the initial weights and of the order of the training items
     resume: str | None = None  # the directory of an unfinished run that is to be continued
     resume_data: MovedData = field(default_factory=MovedData)
-    objective: str = "validation_loss"  # what a sweep minimises: validation_loss, or best_head (1 - its accuracy)
-    start: str | None = None  # what to fine-tune: a run directory, a folder of pretrained weights, or hf://owner/name
+    objective: str = "validation_loss"  # what a sweep minimises: validation_loss, or best_head (1 - highest accuracy)
+    start: str | None = None  # model to fine-tune: a run directory, a folder of pretrained weights, or hf://owner/name
     data: data_settings.Data = field(default=MISSING)
     vocabulary: vocabulary_settings.Vocabulary = field(default=MISSING)
     batching: training_settings.Batching = field(default_factory=training_settings.Batching)
@@ -104,12 +104,12 @@ class Config:
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Return whether the best weights are selected on the fold on which the run is evaluated."""
+        """Return whether the run's best weights are selected on the same fold on which it is evaluated."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
     def supervises(self, layer: int, head: int) -> bool:
-        """Return whether a loss trains a head's attention rows, by supervision or through the prediction head."""
+        """Return whether a loss acts directly on a head's rows: supervision, or the loss of the prediction head."""
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
             return True
@@ -225,8 +225,8 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 def same_settings(stored: Config, wanted: Config) -> bool:
     """Return whether two runs agree in every setting that changes results, apart from rounding and dropout masks.
 
-    Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. Labels that
-    training took from the data and stored in the settings are ignored if the wanted settings list no labels.
+    Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. If `wanted`
+    lists no labels, the stored ones, which training took from the data, are not compared either.
     """
     head, wanted_head = stored.task.prediction, wanted.task.prediction
     takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels
@@ -241,7 +241,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return a YAML file as OmegaConf containers; `missing` is the error message if the file does not exist."""
+    """Return a YAML file as OmegaConf containers; `missing` is the error message for a missing file."""
     try:
         return OmegaConf.load(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -294,8 +294,8 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
 def to_plain(config: Config) -> dict[str, Any]:
     """Return settings as plain values that `from_plain` can read.
 
-    `resume_data` is left out, since no stored run has this setting: it only gives new paths when a run is resumed.
-    Files and digests of settings are therefore the same as before the setting existed.
+    `resume_data` is left out: it only gives new paths when a run is resumed, and must not change the file or the digest
+    of the run's settings.
     """
     return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
 

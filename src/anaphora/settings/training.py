@@ -41,7 +41,7 @@ class Batching:
 
 @dataclass(kw_only=True)
 class Supervision:
-    """A loss on the pronoun's attention row, KL(target || row), with a target uniform over the antecedent's tokens."""
+    """A loss on the pronoun's attention row, KL(target || row); the target is uniform over the antecedent's tokens."""
 
     weight: float = 0.0  # weight of this loss; 0 turns it off
     layers: list[int] = field(default_factory=lambda: [-1])  # supervised layers; negative numbers count from the last
@@ -60,13 +60,13 @@ class Task:
     prediction: Prediction = field(default=MISSING)
     masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
     masked_lm_weight: float = 1.0  # weight of the masked-language-model loss
-    own_token: float = 0.0  # share of the unmasked words whose own token the output layer also predicts
-    own_token_weight: float = 1.0  # weight of the loss on own tokens
-    exchanged_names: bool = False  # add a copy of each training item in which the candidates' names are exchanged
-    other_names: int = 0  # further copies of each training item, with names from other items for its candidates
-    # Weight of a further loss, the probability that both items of a minimal pair get the same answer; 0 turns it off.
+    own_token: float = 0.0  # share of the unmasked words whose own tokens are also predicted, as in BERT
+    own_token_weight: float = 1.0  # weight of this loss
+    exchanged_names: bool = False  # add a copy of each training item with the candidates' names exchanged
+    other_names: int = 0  # number of further copies of each training item, whose candidates get names from other items
+    # Weight of a loss equal to the probability that both items of a minimal pair get the same answer; 0 turns it off.
     minimal_pair_contrast: float = 0.0
-    labels: str = "gold"  # gold; for controls, shuffled (drawn once among candidates) or nearest (compatible candidate)
+    labels: str = "gold"  # gold, or for controls shuffled (random candidates, fixed) or nearest (compatible candidate)
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:
@@ -98,10 +98,10 @@ class Task:
 
 @dataclass(kw_only=True)
 class ValueCurriculum:
-    """A curriculum for the values of attention: first the token embeddings, at the end each layer's own input.
+    """A curriculum for the values of attention: at first from the token embeddings, at the end from each layer's input.
 
-    In between, the values are projected from (1 - share) * embedding + share * hidden, normalised with pre-norm; the
-    share rises linearly from 0 to 1.
+    In between, the values are projected from (1 - share) * embedding + share * hidden, normalised if the model has
+    pre-norm; the share rises linearly from 0 to 1.
     """
 
     start: float = 0.0  # share of the steps after which hidden states are mixed in
@@ -139,7 +139,7 @@ class Optimizer:
     frozen: list[str] = field(default_factory=list)  # projections that are not trained: query, key, value, output
     # Number of blocks, from the lowest, that are frozen together with the embedding; 0 freezes only the embedding.
     frozen_layers: int | None = None
-    # Layer-wise decay: the prediction head has `learning_rate`, and each layer below this share of the rate above it.
+    # Layer-wise decay: the prediction head has `learning_rate`, and each layer the rate of the layer above it times this.
     layer_decay: float = 1.0
     value_curriculum: ValueCurriculum = field(default_factory=ValueCurriculum)
 
@@ -171,7 +171,7 @@ class Validation:
     every: int = 100  # steps between two validations
     patience: int = 0  # stop after this many validations without a lower loss; 0: never stop early
     keep: str = "best"  # which weights to keep: those with the lowest validation loss (best), or the final ones (last)
-    items: int = 2000  # maximum number of evenly spaced development items to validate on; heads are chosen on all
+    items: int = 2000  # maximum number of development items for validation, evenly spaced; heads are chosen on all
 
     def __post_init__(self) -> None:
         at_least("validation.every", self.every, 1)
@@ -202,14 +202,14 @@ class Trainer:
     compile: bool = False  # compile the encoder with torch before training
     progress: bool = True  # show a progress bar
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
-    pictures: int = 8  # number of times that TensorBoard gets pictures and answers for sentences; 0: never
+    pictures: int = 8  # number of times that figures and answers are written to TensorBoard; 0: never
     limit_steps: int | None = None  # for smoke runs: stop after this many steps
     limit_items: int | None = None  # for smoke runs: use only this many items of each split
 
     def __post_init__(self) -> None:
         one_of("trainer.device", self.device, DEVICES)
         if self.precision is None:
-            # This depends on the setting, not on the machine, and is resolved now, so that a run's file records it.
+            # The default depends on `device`, not on the machine, and is resolved here, so that config.yaml records it.
             self.precision = "bf16-mixed" if self.device == "cuda" else "32"
         one_of("trainer.precision", self.precision, ("32", "bf16-mixed"))
         for name in self.loggers:

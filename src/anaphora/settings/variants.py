@@ -37,7 +37,7 @@ class RecipeSlot:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Return the names of the arguments of a function that builds a variant, the settings first."""
+        """Return the names of the arguments of a variant's build function; the settings come first."""
         return ("settings", *list(inspect.signature(self.settings.build).parameters)[1:])
 
 

@@ -26,13 +26,13 @@ class Vocabulary:
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary of the training texts; `words` are known in advance, as by a Chinese segmentation."""
+        """Learn the vocabulary of the training texts; `words`, for instance Chinese words, are included in any case."""
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 
 @dataclass(kw_only=True)
 class WordVocabulary(Vocabulary):
-    """Whole words, and known subwords for rare words; Chinese is split into known words."""
+    """Whole words; rare words are split into known subwords, and Chinese text into known words."""
 
     kind: str = "word"
     min_count: int = 2  # words that occur less often are split into known subwords

@@ -24,7 +24,7 @@ class FeedForward:
     """The per-token network of a block; each subclass is a variant."""
 
     kind: str = MISSING
-    expansion: float = 4.0  # hidden features per feature of the encoder's width
+    expansion: float = 4.0  # number of hidden features, as a multiple of the encoder's width
 
     def __post_init__(self) -> None:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
@@ -80,12 +80,12 @@ class SwiGlu(FeedForward):
 
 @dataclass(kw_only=True)
 class Norm:
-    """Normalisation of a token's features, and its position in the block; each subclass is a variant."""
+    """Normalisation of each token's features, and its place in the block; each subclass is a variant."""
 
     kind: str = MISSING
     placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
     epsilon: float = 1e-5  # added under the square root, to avoid division by zero
-    embedding: bool = False  # a further norm on the embedding and its positions, as in BERT
+    embedding: bool = False  # add a norm after the sum of token and position embeddings, as in BERT
 
     def __post_init__(self) -> None:
         one_of("model.norm.placement", self.placement, ("pre", "post"))

@@ -23,7 +23,7 @@ class Prediction:
     """Prediction head, which computes the answer from the encoder's states; each subclass is a variant."""
 
     kind: str = MISSING
-    none_of_them: bool = False  # add the answer "none of them", for data in which no candidate may be the antecedent
+    none_of_them: bool = False  # add the answer "none of them", for data with items whose candidates are all wrong
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
         """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V)."""
@@ -79,11 +79,11 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """The pronoun's attention weights in one head as the answer; since labels train them, the head is supervised."""
+    """The answer read from the pronoun's attention weights in one head, which the labels therefore supervise."""
 
     kind: str = "pointer"
-    layer: int = -1  # layer of the row; negative numbers count from the last layer
-    head: int = 0  # head of the row in its layer, from 0
+    layer: int = -1  # layer of the head; negative numbers count from the last layer
+    head: int = 0  # index of the head in its layer, from 0
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
         from anaphora.model import prediction as modules
@@ -108,8 +108,8 @@ class Pair(Prediction):
     """A score from a small network on the pronoun vector, each candidate's vector and their product."""
 
     kind: str = "pair"
-    attention: bool = False  # add the pronoun's weights on the candidate in all heads, which labels then train
-    hidden: int = 128  # hidden features of this network
+    attention: bool = False  # also input all heads' attention from pronoun to candidate; the labels then supervise it
+    hidden: int = 128  # number of hidden features of the network
     dropout: float = 0.0  # dropout rate of the network's input and hidden features, in training only
 
     def __post_init__(self) -> None:
@@ -150,5 +150,5 @@ def slots_of(prediction: Prediction) -> int:
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Return whether candidates are scored by their states alone, so that the pronoun need not attend to them."""
+    """Return whether the head compares pronoun and candidate states, so that no attention between them is needed."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
