@@ -28,8 +28,8 @@ def attend(
         query: queries, (B, H, Q, D).
         key: keys, (B, H, T, D).
         value: values, (B, H, T, V) for any V.
-        bias: bias of the scores, broadcastable to (B, H, Q, T); -inf forbids a pair. None takes half the time of a bias
-            of zeros.
+        bias: bias added to the scores, broadcastable to (B, H, Q, T); -inf masks a pair. None takes half the time
+            of a bias of zeros.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
         scale: factor of the dot products, by default 1 / sqrt(D).
 
@@ -50,10 +50,10 @@ def attend(
 
 
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
-    """Return whether torch's fused kernel is slower: in bfloat16 on the CPU, for up to 256 keys.
+    """Return whether torch's fused kernel is slower, as it is in bfloat16 on the CPU for up to 256 keys.
 
-    In this case its forward and backward passes take two to eight times as long as two products and a softmax; with 512
-    tokens both take the same time.
+    Its forward and backward passes then take two to eight times as long as two matrix products and a softmax; for 512
+    keys they take equally long.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
         return False
@@ -135,7 +135,7 @@ class Attention(Mixer):
             self.add_module(name, Linear(width, width))
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query and key of `hidden`, rotated, and value of `content`, after all edits."""
+        """Return the rotated query and key of `hidden` and the value of `content`, after all edits."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -188,7 +188,7 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries after all edits: (Q, H, T); arguments as in `query_rows`."""
+        """Return the attention weights of selected queries, (Q, H, T), after edits; arguments as in `query_rows`."""
         row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
@@ -221,8 +221,8 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
     index of each selected query, two of (Q,).
     """
     row, token = queries
-    # Queries are grouped by row and share the keys of their row: a copy of the keys for each query took
-    # longer than everything except the projections.
+    # Queries are grouped by row and share the keys of their row: copying the keys for each query took longer than
+    # everything else except the projections.
     order = row.argsort(stable=True)
     within, most = _indices_within_rows(row[order])
     rows, tokens = _indices_by_row((row[order], token[order]), within, most, len(query))
@@ -257,7 +257,7 @@ class SharedQueryKey(Attention):
 
 
 class Uniform(Attention):
-    """Attention with zero scores and no position bias: each token gets the mean of the values that its mask allows."""
+    """Attention with zero scores and no position bias: each token gets the mean of all values that are not masked."""
 
     projections = ("value", "output")
 
@@ -271,7 +271,7 @@ class Uniform(Attention):
 
 
 class ParameterFree(Attention):
-    """Attention without parameters, softmax(X X^T / sqrt(D)) X for each head's slice X; it uses position encodings."""
+    """Attention without parameters, softmax(X X^T / sqrt(D)) X for each head's slice X, with position encodings."""
 
     projections = ()
 

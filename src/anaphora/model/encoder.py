@@ -17,7 +17,7 @@ from anaphora.settings.model import encoder as model_settings
 
 
 class Encoder(nn.Module):
-    """Token embedding, optionally with position encoding and norm; blocks; and with pre-norm a final norm.
+    """Encoder: token embedding (optionally with position encoding and norm), blocks, and a final norm for pre-norm.
 
     Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding), and
     `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
@@ -40,7 +40,7 @@ class Encoder(nn.Module):
         self.embedding_norm = chosen.norm.build(chosen.width) if chosen.norm.embedding else nn.Identity()
         self.dropout = nn.Dropout(chosen.dropout)
         self.blocks = nn.ModuleList(Block(chosen) for _ in range(chosen.layers))
-        # After a post-norm block the features are normed already.
+        # The output of a post-norm block is already normalised.
         self.norm = chosen.norm.build(chosen.width) if chosen.norm.placement == "pre" else nn.Identity()
         self.apply(initialiser(chosen.initialisation))
 
@@ -97,10 +97,10 @@ class Encoder(nn.Module):
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
         """Compute hidden states, (B, T, W).
 
-        If not all states are needed, `needed` are (P,) sorted, distinct flat positions, row * T + token. The last block
-        is computed for these tokens only; the other states are zeros.
+        If not all states are needed, `needed` holds the sorted, distinct flat positions, row * T + token, of those that
+        are, (P,). The last block is computed for these tokens only; the other states are zeros.
         """
-        for layer in self.passes(tokens):  # one at a time, so that each layer's output is freed
+        for layer in self.passes(tokens):  # one at a time, so that the memory of each layer is freed
             last = layer
         return self._last_states(last, needed)
 
@@ -115,7 +115,7 @@ class Encoder(nn.Module):
         rows = []
         for layer in self.passes(tokens):
             rows.append(layer.rows(queries))
-        # Without needed states the last layer is skipped, unless an edit records the output of its heads.
+        # If no states are needed, the last layer is skipped, unless an edit records the output of its heads.
         if needed is not None and not len(needed) and not layer.block.attention.edits:
             return torch.zeros_like(layer.hidden), torch.stack(rows)
         return self._last_states(layer, needed), torch.stack(rows)
@@ -150,7 +150,7 @@ def _one_sentence_a_row(segments: Tensor) -> bool:
 
 
 def initialiser(chosen: model_settings.Initialisation) -> Callable[[nn.Module], None]:
-    """Return a function for `nn.Module.apply` that initialises linear layers, with zero biases, and embeddings."""
+    """Return a function for `nn.Module.apply` that initialises linear layers (biases with zeros) and embeddings."""
 
     def initialise(module: nn.Module) -> None:
         if isinstance(module, nn.Linear | nn.Embedding):

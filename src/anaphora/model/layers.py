@@ -54,7 +54,7 @@ class SwiGlu(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a feed-forward network: each x + f(norm(x)) with pre-norm, norm(x + f(x)) with post-norm."""
+    """Attention, then a feed-forward network; each is x + f(norm(x)) with pre-norm, norm(x + f(x)) with post-norm."""
 
     def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Block(nn.Module):
         self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
-        """Return the input of the query and key projections, and that of the value projection: (B, T, W) each."""
+        """Return the input of the query and key projections, and the input of the value projection: (B, T, W) each."""
         read = self._attention_input(hidden)
         if self.value_norm is not None:
             return read, self.value_norm(context.embeddings)
@@ -144,7 +144,7 @@ class LayerPass:
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:
-        """Return the output states of the layer, (B, T, W), or only those `needed`, as in `Encoder.forward`: (P, W)."""
+        """Return the layer's output states, (B, T, W), or only those at `needed` (as in `Encoder.forward`), (P, W)."""
         if needed is None:
             return self.block.complete(self.hidden, self.mixed)
         if self._mixed is None:

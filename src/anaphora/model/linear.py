@@ -1,8 +1,8 @@
-"""Linear layers that use oneDNN's kernel if torch's own is slower, for models of this package and others.
+"""Linear layers that use oneDNN's kernel where torch's own is slower, in models of this package and of others.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses the full width, with rounding errors of the same size. Since the operator is private to torch, it is tested
-once; if the test fails, layers run as `nn.Linear`.
+oneDNN uses the full width, with rounding errors of the same size. Since torch's operator for oneDNN is private, it is
+tested once; if the test fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _is_amd() -> bool:
 
 
 def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return vectors @ weight.T + bias by oneDNN, if `has_faster_kernel`: (N, K), (M, K), (M,) -> (N, M)."""
+    """Compute vectors @ weight.T + bias with oneDNN, if `has_faster_kernel`: (N, K), (M, K), (M,) -> (N, M)."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product
 

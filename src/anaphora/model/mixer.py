@@ -26,7 +26,7 @@ class AttentionContext:
         embeddings: (B, T, W) input of the first layer.
         positions: (B, T) position of each token in its sentence, from 0.
         rotate: function that rotates queries or keys by their positions, (B, H, T, D) -> (B, H, T, D).
-        mask: (B, 1, T, T), 0 where a token may attend to another and -inf elsewhere.
+        mask: (B, 1, T, T), 0 where a token may attend to another token or itself, and -inf elsewhere.
         bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
         segments: (B, T) index of each token's sentence, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
@@ -45,7 +45,7 @@ class AttentionContext:
 
 
 class Edit:
-    """Base class of interventions in one layer's attention, without effect; subclasses change or record a tensor.
+    """Intervention in one layer's attention: base class without effect, whose subclasses change or record a tensor.
 
     An edit returns new tensors and does not modify its arguments.
     """
@@ -57,7 +57,7 @@ class Edit:
         return query, key, value
 
     def scores(self, scores: Tensor) -> Tensor:
-        """Edit the scores before the softmax, bias and mask included: (B, H, T, T) -> same; -inf forbids a pair."""
+        """Edit the scores before the softmax, bias and mask included: (B, H, T, T) -> same; -inf masks a pair."""
         return scores
 
     def weights(self, weights: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class Mixer(nn.Module):
         self.edits: tuple[Edit, ...] = ()
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query and key of `hidden`, and value of `content`: two of (B, T, W) -> three of (B, H, T, D)."""
+        """Return query and key of `hidden` and value of `content`: two of (B, T, W) -> three of (B, H, T, D)."""
         raise NotImplementedError
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
@@ -100,7 +100,7 @@ class Mixer(nn.Module):
 
 
 def same_sentence_mask(segments: Tensor) -> Tensor:
-    """Return the additive mask of packed rows: (B, T) sentence indices, -1 for padding -> (B, 1, T, T) of 0 and -inf.
+    """Return the additive mask of packed rows: (B, T), sentence indices or -1 for padding -> (B, 1, T, T), 0 or -inf.
 
     Padding tokens neither attend nor receive attention.
     """
@@ -118,7 +118,7 @@ def second_sequence_mask(second: Tensor) -> Tensor:
 
 
 class Recurrent(Mixer):
-    """Base class of bidirectional recurrent networks, which process each sentence separately, without attention maps.
+    """Base class of bidirectional recurrent networks, which process each sentence separately and have no maps.
 
     Each direction has half the width, so that a layer has 4.5 W^2 (GRU) or 6 W^2 (LSTM) weights; attention has 4 W^2.
     """
@@ -138,7 +138,7 @@ class Recurrent(Mixer):
         """Run the network on each sentence separately: three of (B, 1, T, W) -> (B, T, W), zeros at padding.
 
         Raises:
-            UserError: there are edits, which need attention.
+            UserError: there are edits; these need an attention layer.
         """
         if self.edits:
             raise UserError(NO_MAPS)

@@ -1,4 +1,4 @@
-"""Position encodings: six classes that act at three points (embedding, rotation, bias).
+"""Position encodings, which act on the embedding, on queries and keys (rotation) or on the scores (bias).
 
 `positions` restart at 0 in every sentence, so that packed rows need no special case. B batch, T tokens, H heads,
 D features per head, W width, Q queries, K keys.
@@ -51,8 +51,8 @@ class Position(nn.Module):
 class Sinusoidal(Position):
     """Fixed sinusoids added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
 
-    Embeddings are first multiplied by sqrt(W), as in section 3.4; otherwise the sinusoids dominate their small initial
-    values.
+    Embeddings are first multiplied by sqrt(W), as in section 3.4; otherwise the sinusoids would dominate
+    the small initial embeddings.
     """
 
     frequencies: Tensor
@@ -92,7 +92,7 @@ class Learned(Position):
 class Rotary(Position):
     """Rotation of each pair of features by an angle proportional to the position, Su et al. 2021, eq. 34.
 
-    Feature i is paired with feature i + D/2, as in GPT-NeoX (Black et al. 2022); this only permutes the features.
+    Features i and i + D/2 are paired, as in GPT-NeoX (Black et al. 2022), not i and i + 1; this only permutes features.
     """
 
     frequencies: Tensor

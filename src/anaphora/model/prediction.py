@@ -1,4 +1,4 @@
-"""Prediction heads, which score candidates, or labels of a text, from hidden states or attention rows.
+"""Prediction heads, which score candidates or labels from hidden states or attention rows.
 
 R rows, T tokens per row, N items, M candidates per item, K query tokens, C candidate tokens, W width, V vocabulary,
 S slots, L layers, H heads. The query of an item is the token, or tokens, of its pronoun or mask.
@@ -95,11 +95,11 @@ class PredictionHead(nn.Module):
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """Return vectors to add to the token embeddings: slots (R, T) -> (R, T, W), or None, as here."""
+        """Return vectors to add to the token embeddings: slots (R, T) -> (R, T, W); None, as here, for no vectors."""
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Score the candidates and "none of them": (N, M + 1), -inf for absent candidates, in `full_precision`.
+        """Score the candidates and "none of them" in `full_precision`: (N, M + 1), -inf for absent candidates.
 
         Raises:
             UserError: the model has no prediction head, as here.
@@ -107,7 +107,7 @@ class PredictionHead(nn.Module):
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,), from its `scores`: -log of the total probability of its right answers."""
+        """Return the loss of each item, (N,), from its `scores`: -log of the summed probability of right answers."""
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
     def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
@@ -119,7 +119,7 @@ class PredictionHead(nn.Module):
 class Word(PredictionHead):
     """Head that predicts the antecedent's word from the query's vector, over the whole vocabulary.
 
-    The score of a candidate is the mean log-probability of its tokens; that of "none of them" is that of [NONE].
+    A candidate's score is the mean log-probability of its tokens; for "none of them" it is that of [NONE].
     """
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
@@ -168,7 +168,7 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """Head whose scores are the log masses of one attention row on the candidates, and on [CLS] for "none of them"."""
+    """Head whose scores are the log attention masses on the candidates, and on [CLS] for "none of them", in one row."""
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -182,7 +182,7 @@ class Pointer(PredictionHead):
         row = full_precision(output.rows[self.layer][:, self.head : self.head + 1])
         masses = candidate_masses(row, batch)[:, 0]
         items, length = len(batch.present), row.shape[-1]
-        # A row has no weight outside its sentence, so none on the [CLS] of another.
+        # A row has no weight outside its own sentence, and so none on the [CLS] of another sentence.
         openings = (batch.ids == CLS)[batch.query_positions // length]  # (K, T)
         none = group_mean((row[:, 0] * openings).sum(dim=1), batch.query_items, items)
         tiny = torch.finfo(masses.dtype).tiny
@@ -215,8 +215,8 @@ class Pair(PredictionHead):
     """Head that scores [p; c; p * c] with a network, where p is the pronoun's vector and c the candidate's.
 
     The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a
-    trained candidate vector. If `heads` is above 0, the log attention masses of all heads on the candidate are a
-    further input.
+    trained candidate vector. If `heads` is above 0, the log attention masses on the candidate in all heads are further
+    inputs.
     """
 
     def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
@@ -244,14 +244,14 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10 of each head's attention mass on each candidate: (N, M, L * H), 0 for a mass of 1%."""
+        """Return 2 + log10 of each head's mass on each candidate, which is 0 for a mass of 1%: (N, M, L * H)."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 class Label(PredictionHead):
-    """Head that predicts a text's label from its mean or first hidden state; labels take the place of candidates."""
+    """Head that predicts a text's label from its mean or first hidden state; the labels are scored like candidates."""
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

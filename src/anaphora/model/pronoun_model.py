@@ -64,7 +64,7 @@ class PronounModel(nn.Module):
         self.prediction_head = predicted.build(chosen, self.output)
         initialise = initialiser(chosen.initialisation)
         self.prediction_head.apply(initialise)
-        # Tied weights are already initialised as the embedding's.
+        # Tied weights are the embedding's and already initialised.
         (self.output if tied_to is None else self.output.transform).apply(initialise)
 
     @property
@@ -73,25 +73,25 @@ class PronounModel(nn.Module):
         return next(self.parameters()).device
 
     def forward(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch, with attention rows only if the prediction head needs them."""
+        """Encode a batch; return attention rows only if the prediction head needs them."""
         if self.prediction_head.needs_rows():
             return self.forward_with_rows(batch)
         hidden = self.encoder(self.encoder_input(batch), self._needed_positions(batch))
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=None)
 
     def forward_with_rows(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch, with the query tokens' attention rows in every layer and head."""
+        """Encode a batch; also return the query tokens' attention rows in every layer and head."""
         queries, needed = batch.row_and_token(batch.query_positions), self._needed_positions(batch)
         hidden, rows = self.encoder.forward_with_rows(self.encoder_input(batch), queries, needed)
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=rows)
 
     def encoder_input(self, batch: Batch) -> EncoderInput:
-        """Return the encoder input of a batch, with the vectors that the prediction head adds to candidate tokens."""
+        """Return the encoder input of a batch, including the vectors that the prediction head adds to embeddings."""
         marks = self.prediction_head.marks(batch.slots)
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return a mask, (R, T), of the query tokens if they are read as a second sequence, otherwise None."""
+        """Return the mask of the query tokens, (R, T), if they form a second sequence; otherwise None."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()

@@ -139,7 +139,7 @@ class Optimizer:
     frozen: list[str] = field(default_factory=list)  # projections that are not trained: query, key, value, output
     # Number of blocks, from the lowest, that are frozen together with the embedding; 0 freezes only the embedding.
     frozen_layers: int | None = None
-    # Layer-wise decay: the prediction head has `learning_rate`, and each layer the rate of the layer above it times this.
+    # Layer-wise decay: the prediction head has `learning_rate`, each layer the rate of the layer above it times this.
     layer_decay: float = 1.0
     value_curriculum: ValueCurriculum = field(default_factory=ValueCurriculum)
 

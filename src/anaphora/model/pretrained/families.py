@@ -23,10 +23,10 @@ class Family:
     Attributes:
         prefix: prefix of the encoder's tensor names in files that also contain a head.
         fields: our names of shape settings, mapped to fields of config.json.
-        block: prefix of a block's tensor names, followed by the index of the block.
-        tensors: our names of a block's modules, mapped to theirs; each module has a weight and a bias.
+        block: prefix of a block's tensor names; the index of the block follows it.
+        tensors: our names of a block's modules, mapped to the published ones; each module has a weight and a bias.
         output: our names of the parts of the vocabulary output, mapped to the names of their tensors or modules.
-        output_activation: activation of the vocabulary output; None if it is the encoder's.
+        output_activation: activation of the vocabulary output; None if it is that of the encoder.
         padded_positions: whether the first rows of the position table are reserved for padding.
     """
 
@@ -223,7 +223,7 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """Return the tensor names of a safetensors file; empty if it is unreadable, an error that loading reports later."""
+    """Return the tensor names of a safetensors file; empty if it is unreadable, which loading reports later."""
     from safetensors import SafetensorError, safe_open  # imported late, since many commands do not read weights
 
     try:

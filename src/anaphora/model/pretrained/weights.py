@@ -32,7 +32,7 @@ from anaphora.settings.model import position as position_settings
 def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None]) -> None:
     """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
 
-    The vector of token type 0, which every token of a single text has, is added to all token embeddings; with a tied
+    The vector of token type 0, the type of every token in a single text, is added to all token embeddings; with a tied
     output, this adds the same constant to all logits of a position. Rows of the position table before the first
     position of a text are dropped.
 
