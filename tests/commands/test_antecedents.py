@@ -62,7 +62,7 @@ def test_a_model_of_transformers_is_asked_alike(tmp_path: Path, script: Script) 
     data = ("data=litbank", f"data.path={books(tmp_path / 'books')}", "data.dev_share=0.3", "data.test_share=0.6")
     status, out, err = script("antecedents", model, output, *data, "data.words=30", "untrained=1", "formats=[]")
     assert status == 0, err
-    assert "bert, test split: antecedents picked rightly" in out
+    assert "bert, test split: antecedents picked correctly" in out
     tables = json.loads((tmp_path / "out" / "antecedents.json").read_text())
     assert {row["selector"] for row in tables["rows"]} >= {"nearest", "best head", "untrained"}
     heads = [row for row in tables["rows"] if row["selector"] == "best head" and row["column"] == "pronoun"]

@@ -156,7 +156,7 @@ def titles(language: str) -> list[str]:
         in_language(title, language).format(corpus=corpus)
         for title, corpus in (
             ("{corpus}: a head as an antecedent selector", "LitBank"),
-            ("Antecedents picked rightly, in % [95 % over documents] (layer.head that picks)", "LitBank"),
+            ("Antecedents picked correctly, in % [95 % over documents] (layer.head that picks)", "LitBank"),
             ("{corpus}: name decisions, and whether they favour a gender", "GAP"),
             ("Name decisions in %, [95 % over texts]; the ratio is feminine / masculine F1, 1 is even", "GAP"),
         )

@@ -101,7 +101,7 @@ def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path,
     )
     write_report(tmp_path / "report.html", [run], "A page")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "Right: the head picks the antecedent and the model answers rightly" in page
+    assert "Right: the head picks the antecedent and the model answers correctly" in page
     assert "The head picks the antecedent; the model gives no answer" in page
     assert "the answer is wrong" not in page
 

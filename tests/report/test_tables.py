@@ -126,7 +126,7 @@ def test_without_untrained_models_nothing_is_found() -> None:
 @pytest.mark.parametrize("task", [0.44, 0.6])
 def test_alignment_is_not_read_where_the_task_is_unsolved(task: float) -> None:
     said = headline_sentence(evidence(en=cell(task=task)))
-    assert said.startswith(f"In English the model answers {100 * task:.0f} % of unseen items rightly (chance 45 %, ")
+    assert said.startswith(f"In English the model answers {100 * task:.0f} % of unseen items correctly (chance 45 %, ")
     assert "should not be read as alignment" in said
     assert "picks the antecedent" not in said
 
@@ -136,7 +136,7 @@ def test_a_model_without_answers_is_not_said_to_answer_wrongly() -> None:
     assert said.startswith(
         "In English these scores hold no answers of the model, so they do not show that the task is solved"
     )
-    assert "rightly" not in said
+    assert "correctly" not in said
 
 
 def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:

@@ -45,7 +45,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     for subset in dict.fromkeys(row["subset"] for row in rows):
         subset_rows = [row for row in rows if row["subset"] == subset]
         columns = [name for name in FORM_COLUMNS if any(row["column"] == name for row in subset_rows)]
-        title = _("{run}, {split} split: antecedents picked rightly, in % [95 % over documents], layer-head").format(
+        title = _("{run}, {split} split: antecedents picked correctly, in % [95 % over documents], layer-head").format(
             run=metrics["run"], split=label(split_names(), metrics["split"])
         )
         counts = {name: next(row["items"] for row in subset_rows if row["column"] == name) for name in columns}

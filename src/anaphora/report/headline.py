@@ -245,17 +245,17 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     }
     if best is None:
         return _(
-            "In {group} the model answers {share} of {items} rightly (chance {chance}): the task is not solved, so "
+            "In {group} the model answers {share} of {items} correctly (chance {chance}): the task is not solved, so "
             "where its heads point should not be read as alignment."
         ).format(**values)
     answers_most = cell.task_accuracy >= _least_accuracy(cell.chance or 0.0)
     text = _(
-        "In {group} the model answers {share} of {items} rightly (chance {chance}, best baseline {rule} {best}): the "
+        "In {group} the model answers {share} of {items} correctly (chance {chance}, best baseline {rule} {best}): the "
         "task is not solved, so where its heads point should not be read as alignment."
     )
     if answers_most and cell.task_accuracy <= best.accuracy:
         text = _(
-            "In {group} the model answers {share} of {items} rightly, no more than a rule that looks at no attention "
+            "In {group} the model answers {share} of {items} correctly, no more than a rule that looks at no attention "
             "({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point should not be "
             "read as alignment."
         )

@@ -54,7 +54,7 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
             for name in types
             if (count := row_of(first, subset="all", column=name))
         ]
-        title = _("Antecedents picked rightly, in % [95 % over documents] (layer.head that picks)")
+        title = _("Antecedents picked correctly, in % [95 % over documents] (layer.head that picks)")
         figure = _antecedents_figure(selected, types)
         alt = "; ".join(" ".join(row) for row in rows)
         elements = [

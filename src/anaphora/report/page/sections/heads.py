@@ -38,7 +38,7 @@ from anaphora.report.wording import (
 )
 
 _SORTS = {
-    N_("Right: the head picks the antecedent and the model answers rightly"): (True, True),
+    N_("Right: the head picks the antecedent and the model answers correctly"): (True, True),
     N_("The head picks another candidate, the answer is right all the same"): (True, False),
     N_("The head picks the antecedent, the answer is wrong"): (False, True),
     N_("Wrong: both the head and the answer"): (False, False),
