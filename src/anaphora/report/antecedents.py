@@ -1,4 +1,4 @@
-"""Attention heads as antecedent selectors: terminal tables and figure from the content of `antecedents.json`."""
+"""Attention heads that select antecedents: terminal tables and a figure from the content of `antecedents.json`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = Sequence[Mapping[str, Any]]
 """Rows of a table in a result file."""
 
 CHOICE_SETS = ("words", "preceding", "mentions")
-"""Candidate sets of a head: all words, the words before the mention, or the mentions before it."""
+"""Candidate sets from which a head selects: all words, the words before the mention, or the mentions before it."""
 FORM_COLUMNS = ("all", "pronoun", "proper", "nominal", "unknown")
 RULES = ("nearest", "head match", "sieve")
 
@@ -81,8 +81,8 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """Compare the best head for pronouns with the nearest-mention rule, in one sentence.
 
-    The sentence is on all mentions if there are no rows for pronouns. It compares 95 % intervals, or states that a head
-    or an interval is missing. `field` is one of `CHOICE_SETS`.
+    If there are no rows for pronouns, all mentions are compared. The sentence compares 95 % intervals, or states that a
+    head or an interval is missing. `field` is one of `CHOICE_SETS`.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
@@ -126,7 +126,7 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
     """Draw the accuracy of the best head by mention type and candidate set, with rules and untrained heads as ticks.
 
     Raises:
-        UserError: no best head for any mention type.
+        UserError: there is no best head for any mention type.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     points = []

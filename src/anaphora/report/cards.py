@@ -77,10 +77,10 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the dataset card of a corpus as Markdown, with metadata by which `datasets` finds the file of each split.
+    """Return the dataset card of a corpus as Markdown, with metadata that tell `datasets` the file of each split.
 
     Args:
-        settings: settings of the corpus by name, with its kind as "data".
+        settings: settings of the corpus by name; "data" is its kind.
         splits: names of the splits, each stored as NAME.parquet.
         columns: description of each column, by name.
         counts: rows of the table of counts; columns without any value are left out.

@@ -61,7 +61,7 @@ def headline_table(evidence: Evidence) -> Table:
 def headline_sentence(evidence: Evidence) -> str:
     """Return the conclusion in words.
 
-    Groups of the same result in `groups_by_case` share a sentence, except "ordinary" and "unsolved" ones.
+    Groups with the same result in `groups_by_case` share a sentence, except "ordinary" and "unsolved" ones.
     """
     cases = groups_by_case(evidence)
     items = _("unseen items")
@@ -104,9 +104,9 @@ def headline_sentence(evidence: Evidence) -> str:
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     """Return the groups by result.
 
-    A task is solved if the lower bound of its accuracy, or without an interval the accuracy, is above chance and every
-    baseline other than untrained models, and the accuracy is at least halfway from chance to 1. The thresholds of a
-    head are chance and every baseline, with mean and 95th percentile of untrained models.
+    A task is solved if the accuracy is at least halfway from chance to 1, and its lower bound (without an interval, the
+    accuracy itself) is above chance and every baseline other than untrained models. The thresholds of a head are chance
+    and every baseline, including mean and 95th percentile of untrained models.
 
     Returns:
         "points": task solved, lower bound of the head's candidate accuracy above all thresholds.
@@ -151,7 +151,7 @@ def _row_cells(cell: Cell) -> list[str]:
 
 
 def _least_accuracy(chance: float) -> float:
-    """Return the task accuracy required of a solved task: halfway from chance to 1."""
+    """Return the minimum task accuracy of a solved task: halfway from chance to 1."""
     return (1 + chance) / 2
 
 
@@ -169,7 +169,7 @@ def _case(cell: Cell) -> str:
 
 
 def _is_below_chance(cell: Cell) -> bool:
-    """Return whether the upper bound of the task accuracy, or without an interval the accuracy, is below chance."""
+    """Return whether the upper bound of the task accuracy (without an interval, the accuracy) is below chance."""
     ends = cell.intervals.task_accuracy
     high = ends.high if ends else cell.task_accuracy
     return high is not None and high < (cell.chance or 0.0)
@@ -178,8 +178,8 @@ def _is_below_chance(cell: Cell) -> bool:
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
     """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
-    Without an interval, these are all thresholds. "all_candidates" is chance among all candidates; the baseline
-    "chance" is chance among the candidates that the cue decides between.
+    Without an interval, all thresholds are returned. "all_candidates" is chance among all candidates; the baseline
+    "chance" is chance among the candidates between which the cue decides.
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0

@@ -41,7 +41,7 @@ def format_short_percent(share: float) -> str:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number with its unit and interval; a p-value or count has neither.
+    """Return a number with its unit and interval; p-values and counts are returned without either.
 
     Args:
         value: the number; None if it was not measured.

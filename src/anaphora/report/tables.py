@@ -31,8 +31,8 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests, with rows for each language as a whole and for each of its kinds of cue.
 
-    The columns are the number of items, task accuracy, its drops by knockout in the chosen head and its layer and
-    from value-zeroing in the layer, and the share of answers flipped by patching the layer.
+    The columns are the number of items, the task accuracy, its drops when the edge to the antecedent is knocked out in
+    the chosen head or its layer or value-zeroed in the layer, and the share of answers flipped by patching the layer.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -74,7 +74,7 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table that compares the pronoun's weight on the antecedent with that of the best other word.
+    """Return a table that compares the weights on the antecedent of the pronoun and of the best other word.
 
     There is one row per language and kind of cue.
     """
@@ -91,7 +91,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a table of the points lost when equal weight is removed from the antecedent's edge and all other edges.
+    """Return a table of accuracy drops when equal weight is removed from the edge to the antecedent or all other edges.
 
     There is one row per language, kind of cue and removed weight.
     """
@@ -110,7 +110,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of where attention goes when the edge to the antecedent is masked, in % by kind of word.
+    """Return a table of how attention is redistributed when the edge to the antecedent is masked, in % by kind of word.
 
     There is one row per language and kind of cue for which this was measured.
     """
@@ -134,7 +134,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 
     `shortcut` is the format string of the best shortcut's cell, with the placeholders {name} and {accuracy}.
     """
-    # Levels of compositions have their own shortcuts, the level of set cues the baselines of every corpus.
+    # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.
     names = baseline_names() | shortcut_names()
 
     def shortcut_text(best: Shortcut | None) -> str:
@@ -161,7 +161,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return the tables of the evidence, keyed by name, with flat rows; a part that was not measured gives no rows.
+    """Return the tables of the evidence, keyed by name, with flat rows; parts that were not measured have no rows.
 
     Not every part has a table: the main scores, strata, levels and specificity, for instance, have none.
     """
@@ -259,7 +259,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield the columns "language" and "kind" of each group with its measurement."""
+    """Yield for each group the columns "language" and "kind", and its measurement."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell

@@ -36,7 +36,7 @@ _WITHOUT_RANGE = ("random_init", "chance")
 
 @in_language_of_messages
 def print_phrase(message: str, **values: Any) -> None:
-    """Print the translation of a message marked by `N_`, filled with `values`, as one unwrapped line."""
+    """Translate a message marked by `N_`, fill in `values`, and print it as one unwrapped line."""
     console.print(_(message).format(**values) if values else _(message), soft_wrap=True)
 
 
@@ -59,7 +59,7 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdicts on the layer and on the head alone, with the rules that fail or were not measured.
+    """Print the verdicts on the chosen head's layer and on the head alone, with rules that fail or were not measured.
 
     Each verdict has one line per language and kind of cue.
     """
@@ -148,7 +148,7 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
 
 @in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
-    """Print the spread of each measure over runs, with notes on groups that differ between runs or that runs lack."""
+    """Print the spread of each measure over runs, with notes on groups that have other items, or none, in some runs."""
     console.print(_comparison_table(rows))
     whole = max(row.runs for row in rows)
     for row in rows:

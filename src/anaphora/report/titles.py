@@ -50,8 +50,8 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 def scoreboard_title(evidence: Evidence) -> str:
     """Return a title on the accuracy of the chosen head, with lines for the cases of `groups_by_case`.
 
-    "points" and "unmeasured" share a line, every "ordinary" group has its own, and "unsolved" groups without answers
-    are apart from those with answers.
+    "points" and "unmeasured" share a line, every "ordinary" group has its own, and "unsolved" groups with and without
+    answers have separate lines.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -175,8 +175,8 @@ def attention_title(
 ) -> str:
     """Return a title that names the candidate or word with the most weight and its share of the row.
 
-    If an antecedent has less weight, the title names it too. Below a share of one half, it says that the weight is
-    spread.
+    If that is no antecedent, the title also names the antecedent with the most weight. Below a share of one half, the
+    title says that the weight is spread.
 
     Args:
         weights: (W,) attention weights of the words.

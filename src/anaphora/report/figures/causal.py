@@ -1,4 +1,4 @@
-"""Figures of the causal tests: knockout, ablation, patching, equal doses, dose-response.
+"""Figures of the causal tests: knockout, ablation, patching, removal of equal weight, and dose-response.
 
 Each function returns None if nothing was measured.
 """
@@ -29,7 +29,7 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the task accuracy lost when an edge is knocked out or value-zeroed, for every group, scope and edge."""
+    """Draw the drop in task accuracy when an edge is knocked out or value-zeroed, for every group, scope and edge."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for group in kind_groups(cells):
@@ -71,7 +71,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the accuracy lost as heads are ablated cumulatively, best first, compared with random heads."""
+    """Draw the accuracy drop when heads are ablated cumulatively, best first, compared with random heads."""
     panels = []
     compared = False
     for group in kind_groups(cells):
@@ -102,7 +102,7 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the share of correct answers that flip when rows of the minimal pair are patched in, by number of heads."""
+    """Draw the share of correct answers that flip when patching rows from the minimal pair, by number of heads."""
     panels = []
     with_layer = False
     for group in kind_groups(cells):
@@ -132,7 +132,7 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the accuracy lost by removing equal weight from the antecedent's edge and from all other edges."""
+    """Draw the accuracy drop when equal weight is removed from the edge to the antecedent or from all other edges."""
     panels = []
     for group in kind_groups(cells):
         doses = group.cell.head_level.doses if group.cell.head_level else ()
@@ -157,7 +157,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
-    """Return the accuracy lost as a curve over the removed weight in %; None if no loss is known."""
+    """Return the accuracy drop as a curve over the removed weight in %; None if no drop is known."""
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:
         return None
@@ -168,7 +168,7 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw Spearman's rho between map scores and knockout losses, for every group and kind of map."""
+    """Draw Spearman's rho of an edge's score and the logit drop from its knockout, for every group and kind of map."""
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

@@ -1,7 +1,7 @@
 """Fonts for figures in English and Chinese, which work without an installed Chinese font.
 
 The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
-`docs/make_fonts.py` selects; the optional extra `fonts` installs the whole font (mpl-font), which then takes
+`docs/make_fonts.py` selects; the optional extra `fonts` installs the full font (mpl-font), which then takes
 precedence. DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is located without
 an import, since importing it changes matplotlib's global settings. Font files are opened when the first figure is
 drawn.
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 FAMILY = "Anaphora Sans"
 """Family name under which Noto Sans CJK SC is registered, so that no installed copy of it is used instead."""
 FALLBACK = "DejaVu Sans"
-# matplotlib caches the file of a family, so every copy needs a new name.
+# matplotlib caches the font file of each family, so every copy needs a new family name.
 _copy_numbers = count(1)
-_UNIX_EPOCH = 2_082_844_800  # in seconds since 1904, as fonts count
+_UNIX_EPOCH = 2_082_844_800  # seconds from 1904, the epoch of font files, to 1970
 _FONT_FILES = {400: "NotoSansCJKsc-Regular.otf", 700: "NotoSansCJKsc-Bold.otf"}
 OWN_FONT_FILES = {weight: Path(__file__).parents[1] / "fonts" / name for weight, name in _FONT_FILES.items()}
 """Font files in the package, by weight."""
@@ -59,7 +59,7 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold): of the full font if installed, else a subset."""
+    """Return the font file of each weight (400 regular, 700 bold): of the full font if installed, else the subset."""
     return whole_font_files() or OWN_FONT_FILES
 
 

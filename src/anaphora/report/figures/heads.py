@@ -53,10 +53,10 @@ def head_grid_figure(
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
-        chance: score drawn in white; equal distances above and below it have equal depth of colour.
+        chance: score drawn in white; scores equally far above and below it have equally dark colours.
         chosen: (layer, head) of the framed head.
-        threshold: 95th percentile of candidate accuracy over untrained models, each at its own chosen head; None for no
-            outline.
+        threshold: 95th percentile of candidate accuracy over untrained models, each with its own chosen head; None for
+            no outline.
         chosen_on: how the head was chosen, as in `ChosenHead`.
 
     Raises:
@@ -177,7 +177,7 @@ _WIDEST = 9.4
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Scores of all heads of one model, (L, H), with the position of the framed head, below a heading and a note.
+    """Scores of all heads of one model, (L, H), with the position of the framed head, a heading and a note.
 
     Scores are NaN in layers without attention, which are hatched.
     """
@@ -293,7 +293,7 @@ def alignment_figure(
     for row in range(layers):
         for column in range(heads):
             if (row, column) != chosen:
-                # The best other head is labelled, so its line must be visible below others.
+                # The best other head is labelled, so its line must be visible even where other lines cover it.
                 width, shade = (1.8, 1.0) if (row, column) == best else (0.7, faint)
                 axes.plot(steps, values[:, row, column], color=style.OTHER, linewidth=width, alpha=shade,
                           marker=marker, markersize=3)  # fmt: skip

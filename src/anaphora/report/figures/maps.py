@@ -140,7 +140,7 @@ def pronoun_row_figure(
 ) -> Figure:
     """Draw a sentence with words shaded by the pronoun's attention, and each weight as a bar with its value.
 
-    The sum over a candidate's words is printed below them, for a candidate of one word in place of the value at its
+    The sum over a candidate's words is printed below them; for a candidate of one word, it replaces the value at the
     bar. Values below `MIN_PRINTED_WEIGHT` are not printed at bars, and long sentences wrap.
 
     Args:
@@ -194,10 +194,10 @@ def pronoun_row_figure(
 
 @figure_style()
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
-    """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are orders.
+    """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are candidate orders.
 
-    A sentence has a check mark if an antecedent gets more weight than every other candidate, otherwise a cross. Cells
-    are in order row by row.
+    A sentence has a check mark if an antecedent gets more weight than every other candidate, otherwise a cross. `cells`
+    are listed row by row.
 
     Raises:
         UserError: a number of cells that is not a square, or a cell that is invalid in `pronoun_row_figure`.

@@ -76,7 +76,7 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a row name for `panel_figure`, which prints only `text`; `heading` makes the name unique."""
+    """Return a row name for `panel_figure`, which prints only its `text`; `heading` makes it unique."""
     return f"{heading}{_BELOW}{text}"
 
 
@@ -201,7 +201,7 @@ def _draw_mark(axes: Axes, mark: Mark, height: float) -> None:
         )  # fmt: skip
         if mark.ends is not None:
             _draw_ends_of_bar(axes, mark, 0.0 if hollow else mark.value, height)
-        # A loss of 0 is an invisible bar.
+        # A bar of length 0 would be invisible.
         axes.plot([mark.value], [height], marker="o", markersize=3.0, color=mark.colour, markeredgecolor=style.PAPER,
                   markeredgewidth=0.5, clip_on=False, zorder=4)  # fmt: skip
         return
@@ -304,7 +304,7 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
 
 
 def _draw_band(axes: Axes, line: Curve) -> None:
-    """Draw the intervals of a curve as a band, without counts that lack an interval."""
+    """Draw the intervals of a curve as a band, leaving out counts without an interval."""
     ends = [
         (count, low, high)
         for count, low, high in zip(line.counts, line.low, line.high, strict=False)

@@ -26,7 +26,7 @@ from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return figures of one head's map, "heat_map", and of the pronoun's row, "pronoun_row".
+    """Return figures of one head by name: its map, "heat_map", and the pronoun's row, "pronoun_row".
 
     `maps` is (L, H, W, W) over the sentence's words, in the order of `word_weights`.
     """

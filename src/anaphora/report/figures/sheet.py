@@ -183,7 +183,7 @@ def tick_style(rank: int) -> dict[str, Any]:
 
 
 def spread_labels(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return label positions moved at least `gap` apart within [low, high], in the same order from low to high."""
+    """Move label positions at least `gap` apart within [low, high], keeping their order, and return them."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved = dict(zip(order, sorted(heights), strict=True))
     for _round in range(50):
@@ -321,7 +321,7 @@ class WordRoles:
         pronoun: index of the attending word, or indices of all its words; None if no word is marked as attending.
         antecedents: word indices of each correct candidate.
         distractors: word indices of each other candidate.
-        attending: role of the attending word, one of `FRAMED_ROLES`.
+        attending: role name of the attending word, one of `FRAMED_ROLES`.
 
     Raises:
         UserError: an index outside the sentence, or a candidate without words.

@@ -1,8 +1,8 @@
 """Style of all figures: fonts with sizes in points, widths in inches, and colours.
 
 Each role has one colour in all figures. These colours are distinguishable with protanopia, deuteranopia and tritanopia.
-Both colour maps have equal steps of lightness in OKLab (Ottosson 2020), from near white to dark; the diverging one has
-them on both sides of chance.
+Both colour maps change lightness in equal steps in OKLab (Ottosson 2020), from near white to dark; the diverging one
+does so on both sides of chance.
 """
 
 from __future__ import annotations

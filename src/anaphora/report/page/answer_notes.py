@@ -14,7 +14,7 @@ from anaphora.data.tokens.words import UnknownWords
 from anaphora.report.wording import translated
 
 LEAST_WEIGHT = 0.1
-"""Minimum attention weight (0 to 1) on a candidate for a head to count as pointing at it."""
+"""Minimum attention weight (0 to 1) on a candidate for a head to count as attending to it."""
 
 
 answer_phrases = translated(
@@ -55,7 +55,7 @@ def head_note(
 ) -> str:
     """Return a note on whether a head attends most to the model's answer.
 
-    A head whose largest weight is below `LEAST_WEIGHT` points at no candidate.
+    A head whose largest weight on a candidate is below `LEAST_WEIGHT` counts as attending to none.
 
     Args:
         layer, head: indices of the head, from 0.
@@ -80,7 +80,7 @@ def head_note(
 def pronoun_note(text: str, pronoun: Span) -> str | None:
     """Return a note that the last of several third-person pronouns is queried, and how to choose another.
 
-    `pronoun` is the character span of the queried one. Without another third-person pronoun, the note is None.
+    `pronoun` is the character span of the queried pronoun. None if there is no other third-person pronoun.
     """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:
@@ -101,7 +101,7 @@ def too_few_note(pronoun: str) -> str:
 
 
 def _typed(text: str, span: Span) -> str:
-    """Return the value of the setting `pronoun` for a span: "she", or "she:2" for the second "she" in any case."""
+    """Return the value of the setting `pronoun` for a span: "she", or "she:2" for the second "she", ignoring case."""
     word = text[slice(*span)]
     spans = list(occurrences_in_any_case(word, text))
     return word if len(spans) == 1 else f"{word}:{spans.index(span) + 1}"

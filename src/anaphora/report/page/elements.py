@@ -29,7 +29,7 @@ class ReportRun:
     Attributes:
         evidence: measurements of the run; parts that were not measured are None.
         argument: value of `run=` in commands; empty for a model without a run directory.
-        recipe: settings as text, without those that may differ between runs of one recipe; None if unknown.
+        recipe: settings as text, except those that may differ between runs of one recipe; None if unknown.
         validations: validation records of `training.json`.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         heads_chance: mean share of correct candidates on the development split, by language.
@@ -37,7 +37,7 @@ class ReportRun:
         quads: (language, kind of cue, four cells) of each quad to show.
         sentences: explorer entries with this run's maps and answers.
         is_explored: whether the page's explorer shows these sentences, so that examples can link to it.
-        unread: evaluated items with mentions outside the model's vocabulary; None if there are none.
+        unread: evaluated items with mentions that the model's vocabulary lacks; None if there are none.
     """
 
     name: str
@@ -94,7 +94,7 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """Verdict on one language and kind of cue, or on all if `label` is empty.
+    """Verdict on one language and kind of cue, or on all items if `label` is empty.
 
     Attributes:
         verdict: verdict in words.
@@ -246,7 +246,7 @@ class Section:
 
 
 def table_of(rows: Sequence[Mapping[str, str]], title: str, texts: int = 1, folded: bool = False) -> TableElement:
-    """Return a table of rows, each of which has its cells by column; without rows, it has no columns."""
+    """Return a table from rows that map column names to cells; without rows, it has no columns."""
     cells = [list(row.values()) for row in rows]
     return TableElement(title=title, columns=list(rows[0]) if rows else [], rows=cells, texts=texts, folded=folded)
 

@@ -70,7 +70,7 @@ def number_parts(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=4)
 def read_asset(name: str, folder: Path = TEMPLATE_FOLDER) -> Markup:
-    """Read a file of this package as markup that templates do not escape; the last four files are cached."""
+    """Read a file of this package as markup that templates do not escape; the four most recent files are cached."""
     return trusted_markup((folder / name).read_text(encoding="utf-8"))
 
 

@@ -160,7 +160,7 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train missing control models and rewrite the report.
 
-    The list is empty if no verdict waits for controls or the model has no run directory.
+    The list is empty if no verdict depends on missing controls or the model has no run directory.
     """
     evidence = run.evidence
     verdicts = [
@@ -186,8 +186,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is the first in the page's language, or else the first of all. Without it or its map of raw weights,
-    the list is empty.
+    The sentence is the first in the page's language, or else the first of all. The list is empty if there is no
+    sentence or the sentence has no map of raw weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:

@@ -119,15 +119,15 @@ def write_attention_page(
     decoder: TableElement | None = None,
     unread: Sequence[str] = (),
 ) -> None:
-    """Write every layer's and head's map of one sentence as one HTML file with the report's explorer.
+    """Write the attention maps of one sentence, all layers and heads, as one HTML file with the report's explorer.
 
     The page is in the language set by `spoken_in`. Maps above 1 MB are stored compressed.
 
     Args:
         sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
         head: head shown first; None for the first head.
-        decoder: for a model whose words attend only to earlier words, table of the weights of the pronoun and of the
-            last word, without rows if no pronoun is given; None for other models.
+        decoder: for a decoder (causal attention), table of the weights of the pronoun and of the last word, without
+            rows if no pronoun is given; None for other models.
         unread: parts of the text outside the model's vocabulary, which the page warns about.
 
     Raises:
@@ -193,7 +193,7 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
             line.set_visible(True)
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
-    # The style element would apply to the whole page, whose own style has the same rules.
+    # The figure's style element would apply to the whole page, which already has the same rules.
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style[^>]*>.*?</style>", "", svg, flags=re.DOTALL)
     used = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', svg))
     kept = {name for pair in used for name in pair if name}

@@ -38,7 +38,7 @@ class AtlasEntry:
         corpus: key of the corpus in `corpus_names`.
         heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
             attention.
-        untested: reason for missing causal tests, in one line; None if there are tests or none were requested.
+        untested: one-line reason for missing causal tests; None if there are tests or none were requested.
         unread: evaluated items with a pronoun or candidate outside the model's vocabulary; None if there are none.
         antecedents: rows of `selection_table` on a corpus of documents; None on other corpora or if `unselected`.
         unselected: whether the model cannot select antecedents although the corpus has documents.
@@ -106,9 +106,9 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield sentences on one language: the chosen head with the highest candidate accuracy, and the knockout losses.
+    """Yield a sentence on the best chosen head of all models in one language, and one on each model's knockout drop.
 
-    Models whose loss or its interval was not measured have no sentence. Without scored heads, nothing is yielded.
+    Models without a measured drop or interval have no sentence. If no heads were scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -211,7 +211,7 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the 95 % interval is entirely above all accuracies of `_others`; False if one is unknown."""
+    """Return whether the 95 % interval is entirely above the accuracies of `_others`; False if any is unknown."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 

@@ -322,7 +322,7 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the corrected p-value of `kind`, or else the largest over the language's kinds of cue; None if unknown."""
+    """Return the Holm-corrected p-value of `kind`, or else the largest over the kinds of cue; None if unknown."""
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]

@@ -30,7 +30,7 @@ _HEAD_SELECTORS = {
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure and a table of every model's best heads as antecedent selectors, alongside the rules.
 
-    Without a model that selects antecedents, there is no figure and no table. A note names the models that cannot.
+    If no model selects antecedents, there is no figure and no table. A note names the models that cannot.
     """
     elements: list[PageElement] = []
     if selected := [entry for entry in entries if entry.antecedents]:

@@ -45,7 +45,7 @@ _SORTS = {
     N_("The head picks the antecedent; the model gives no answer"): (None, True),
     N_("The head picks another candidate; the model gives no answer"): (None, False),
 }
-"""Heading of each outcome: whether the answer is right (None without an answer) and the head picks the antecedent."""
+"""Heading -> whether the answer is right (None without an answer), and whether the head picks the antecedent."""
 _MOST = 2
 """Maximum number of sentences per outcome and language."""
 
@@ -146,7 +146,7 @@ def quads_section(run: ReportRun) -> Section:
 def alignment_section(run: ReportRun) -> Section:
     """Return the section on the candidate accuracy of all heads during training.
 
-    It has no figure for fewer than two validations or for validations without candidate accuracy.
+    There is no figure if there are fewer than two validations or they lack candidate accuracy.
     """
     elements: list[PageElement] = []
     head = run.evidence.head.position
