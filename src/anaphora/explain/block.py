@@ -34,7 +34,7 @@ class BlockSteps:
         return labelled_matrix(name, values[0], self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Add the steps from the block's input, (1, T, W), to its first residual sum; `head` is shown.
+        """Add the steps from the block's input, (1, T, W), to its first residual sum; the steps show `head`.
 
         Returns:
             The residual sum, and the concatenated outputs of the heads, (1, T, W).

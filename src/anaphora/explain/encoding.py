@@ -41,7 +41,7 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text, with its example if it has a pronoun, and whether the pronoun was detected automatically."""
+    """Text to explain, its example if it has a pronoun, and whether the pronoun was detected automatically."""
 
     text: str
     example: Example | None = None
@@ -53,8 +53,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 
     Args:
         layer, head: indices from 0.
-        row: row that the steps follow, given as a token, as a word, which stands for its first token, or as the index
-            of a token from 0; None for the pronoun.
+        row: row that the steps follow, given as a token, a word (its first token is followed) or a token index from 0;
+            None for the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
@@ -63,7 +63,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     if not run.model.encoder.has_maps:
         kind = run.config.model.attention.kind
         raise UserError(f"run {run.name} has no attention to walk through (model.attention={kind})")
-    model = copy.deepcopy(run.model).cpu().double()  # all digits are shown
+    model = copy.deepcopy(run.model).cpu().double()  # float64, because all digits are shown
     blocks = [block for block in model.encoder.blocks if isinstance(block, Block)]
     heads = blocks[0].attention.heads
     for name, value, count in (("layer", layer, len(blocks)), ("head", head, heads)):
@@ -124,7 +124,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return label and token indices of every word and special token, with each mention of a candidate as one unit."""
+    """Return label and token indices of every word and special token; each mention of a candidate is a single unit."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -180,7 +180,7 @@ def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | No
 
 
 def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> str | None:
-    """Return a note on candidates outside a vocabulary with names, split into characters; None if there are none.
+    """Return a note on candidates that the vocabulary lacks and that are split into characters; None if there are none.
 
     Every Chinese token counts as a word, so in a text without spaces only the candidates show which characters form a
     word.
@@ -235,7 +235,7 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> tuple[Steps, str | None]:
-    """Return all steps and the model's answer; without `temperature`, the answer is None and has no step."""
+    """Return all steps and the model's answer; if `temperature` is None, so is the answer, and it has no step."""
     encoder = model.encoder
     context = encoder.make_context(inputs)
     steps = _embedding_steps(encoder, inputs, context.embeddings, labels)

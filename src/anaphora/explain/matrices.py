@@ -41,11 +41,11 @@ class Calculation:
     Attributes:
         name: name of the file, without suffix.
         x: (Q, W) input; None if Q, K and V are given.
-        second: (T, W) second sequence, from which keys and values are computed; None for self-attention, where Q = T,
+        second: (T, W) second sequence C, from which keys and values are computed; None for self-attention, where Q = T,
             and if Q, K and V are given.
         projections: the given matrices among W_Q, W_K and W_V, each with W rows.
-        given: Q (Q, H * D), K (T, H * D) and V (T, V) for any V that H divides; empty if there is an X.
-        final: output projection, with one row for each feature of the values of all heads, if there is one.
+        given: queries "Q" (Q, H * D), keys "K" (T, H * D) and values "V" (T, any multiple of H); empty if `x` is given.
+        final: output projection, with a row for each feature of the concatenated values of all heads; None without one.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.
@@ -82,10 +82,10 @@ def load_example(name: str, language: str) -> Calculation:
 
 
 def load_calculation(path: Path, language: str) -> Calculation:
-    """Load a calculation from a YAML file; every text in it may be given once or by language.
+    """Load a calculation from a YAML file; a text in it may be a string or a mapping from languages to strings.
 
     Without `W_Q`, the rows of X are the queries. Without `W_K`, the queries are also the keys, which is not allowed
-    with C. Without `W_V`, the rows of C are the values, or those of X if there is no C.
+    with a second sequence C. Without `W_V`, the rows of C are the values, or those of X if there is no C.
 
     Raises:
         UserError: the file is missing or not YAML, or a field is unknown, missing or invalid, such as a matrix of the
@@ -182,7 +182,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row, given its index or its label, whose case is ignored.
+    """Return the index of a row, given its index or its label in any case.
 
     Raises:
         UserError: no row has that label or index.

@@ -51,7 +51,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     weights = walk.step("weights").result
     title = _("What “{word}” attends to").format(word=walk.queries[walk.row])
     row = weights.of(walk.row)[walk.row]
-    # Weights on subwords are summed to the weight on a word or candidate.
+    # The weight on a word or candidate is the sum over its subwords.
     units = walk.units or tuple((name, (column,)) for column, name in enumerate(weights.columns))
     sums = np.array([row[list(columns)].sum() for _, columns in units])
     _print_bars(console, title, [name for name, _ in units], sums, digits)
@@ -62,7 +62,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
 
 
 def print_forms(console: Console) -> None:
-    """Print a hint on the settings with which the command `explain` shows all steps."""
+    """Print a hint on the settings that make the command `explain` show all steps."""
     console.print(Text(_("All steps: form=terminal, or form=page to step through them."), style=_MUTED_STYLE))
 
 
@@ -236,7 +236,7 @@ _page_words = translated(
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return a matrix as the page's script expects it, with values rounded to slightly more than the digits shown."""
+    """Return a matrix in the format of the page's script, with slightly more digits than are shown."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

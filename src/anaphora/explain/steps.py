@@ -21,7 +21,7 @@ _LARGE_SCORE = 100.0
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """Labels of the rows that attend, of the rows attended to, and of the value features: () if they are numbered."""
+    """Labels of the attending rows, the attended rows and the value features; empty for numbered features."""
 
     queries: tuple[str, ...]
     tokens: tuple[str, ...]

@@ -24,7 +24,7 @@ class Matrix:
         rows, columns: labels of the R rows and C columns.
         axes: kind of entries along rows and columns: "tokens", "features" or "one"; equal kinds are drawn at equal
             length.
-        followed: whether the rows are the tokens that attend, so that one of them is the current row.
+        followed: whether the rows are the attending tokens, one of which is the current row.
         weights: whether the values are weights from 0 to 1.
     """
 
@@ -37,7 +37,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as a single matrix, (R, C); of several matrices, that of the current row `row`."""
+        """Return the values as a single matrix, (R, C); if there are several, return that of the current row `row`."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -68,8 +68,8 @@ class Step:
 
     Attributes:
         name: name of the step, the same in every language.
-        parts: matrices and operators in reading order; "×" is the matrix product and "|" concatenation, other signs are
-            elementwise, and words such as "softmax" name functions.
+        parts: matrices and operators in reading order; "×" is the matrix product, "|" concatenation, other signs
+            elementwise operators; words such as "softmax" name functions.
         slips: errata of the published calculation.
     """
 
