@@ -1,8 +1,8 @@
 """Candidate scoring by language models: each candidate takes the place of the pronoun, or completes a prompt.
 
 For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
-mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the sentence is followed
-by a prompt that the candidate completes; the score is the same. T tokens of an item, S tokens of a scored text.
+mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the candidate completes
+a prompt after the sentence, and is scored in the same way. T tokens of an item, S tokens of a scored text.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ScoredText:
 
     item: int
     tokens: TokenizedText
-    alignment: tuple[tuple[int, ...], ...]  # indices in this text of each of the item's T tokens
+    alignment: tuple[tuple[int, ...], ...]  # for each of the item's T tokens, its indices in this text
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
@@ -112,8 +112,8 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
     """Return the questions for all items that a model can answer, in order.
 
     An item is left out if no token covers its pronoun, if a text with a candidate is too long for the model, or if the
-    candidate changes how the rest is tokenized. If pronouns are masked, items with the pronoun as cue are left out,
-    since the mask hides their cue.
+    candidate changes how the rest is tokenized. For a masked language model, items with the pronoun as cue are left
+    out too, because the mask hides their cue.
 
     Raises:
         UserError: the model does not accept the text of an item.

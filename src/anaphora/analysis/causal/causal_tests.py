@@ -1,4 +1,4 @@
-"""All causal tests of a run or another subject, or only those of a single head.
+"""Causal tests of a run or another subject: all of them, or only those of a single head.
 
 Intervals are 95 % bootstrap intervals over templates.
 """
@@ -60,7 +60,7 @@ def causal_tests_of_run(
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run only the tests of a single head, with the results that `causal_tests` returns as `head_level`.
+    """Run only the tests of a single head; `causal_tests` returns the same results as `head_level`.
 
     Args:
         examples: items; those without an antecedent or a distractor are skipped.
@@ -120,7 +120,7 @@ def causal_tests(
         records_by_map: see `causal_tests_of_run`; records of items outside the subject are ignored.
 
     Raises:
-        UserError: `order` is not made of all heads of its layers, or lacks `head`.
+        UserError: `order` lacks `head`, or does not hold all heads of each of its layers.
     """
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()

@@ -14,13 +14,13 @@ from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 MATCHED_EDGES = ("matched_query", "matched_heads", "matched_distance")
-"""Control edges for the pronoun's edge to its antecedent, with equally many keys. Special tokens and the query itself
-are never keys.
+"""Control edges for the pronoun's edge to its antecedent, with equally many keys. The scope is the set of edited heads.
+Special tokens and the query itself are never keys.
 
 matched_query: in each head, the strongest edge of another word of the sentence.
 matched_heads: the pronoun's strongest edge to words other than the candidates and the cue, in the heads outside the
 scope where this edge is strongest. As many heads are taken as the scope has.
-matched_distance: in the heads of the scope, the pronoun's edge to such words at the antecedent's distance from it.
+matched_distance: in the heads of the scope, the pronoun's edge to such words about as far from it as the antecedent.
 """
 
 
@@ -42,10 +42,10 @@ class SentenceEdges:
     antecedents: list[int]  # token indices of all antecedents
     distractors: list[list[int]]  # token indices of each distractor
     cue: list[int]  # token indices of the words that differ within the minimal pair; empty if it is the pronoun
-    free: list[int]  # token indices of attended words and marks outside pronoun, candidates and cue
+    free: list[int]  # token indices of attended words and punctuation outside pronoun, candidates and cue
     rows: NDArray[np.float32]  # attention rows of the pronoun's tokens, (L, H, Q, T)
     attended: frozenset[int]  # indices of the tokens that the pronoun attends to in any head
-    elsewhere: NDArray[np.int64]  # other query with the most weight on its K strongest keys, (L, H)
+    elsewhere: NDArray[np.int64]  # query outside the pronoun with the most weight on its K strongest keys, (L, H)
     elsewhere_keys: NDArray[np.int64]  # these K = len(antecedents) keys, (L, H, K), padded with -1
     elsewhere_mass: NDArray[np.float32]  # total weight on these keys, (L, H)
 

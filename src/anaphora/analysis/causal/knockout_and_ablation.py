@@ -32,11 +32,11 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
 
 RANDOM_SETS = 5
-"""Number of random sets of heads with which each set of best heads is compared."""
+"""Number of random sets of heads with which each set of the best heads is compared."""
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
-"""Up to 64 heads, each head is ablated alone and sets of the best heads grow by one. In larger models only the best 16
-and the head under test are ablated alone, and the sets double in size, because each ablation is a pass over all
-items."""
+"""In a model of up to 64 heads, each head is ablated alone, and sets of the best heads grow by one. In larger models,
+only the best 16 and the head under test are ablated alone, and the sets double in size, because each ablation is a
+pass over all items."""
 _KNOCKOUT_STAGES = {
     "head": N_("causal tests: knockout, head"),
     "layer": N_("causal tests: knockout, layer"),
@@ -76,7 +76,7 @@ class CausalTests:
     `order` lists all heads of the layers with attention, best first.
 
     Raises:
-        UserError: `order` is not made of all heads of its layers, or lacks `head`.
+        UserError: `order` lacks `head`, or does not hold all heads of each of its layers.
     """
 
     def __init__(self, subject: Subject, head: Head, order: Sequence[Head], progress: Progress) -> None:
@@ -228,7 +228,7 @@ class CausalTests:
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Return the edges of all items as arrays, and the weight and the mask of `KnockedOut`."""
+        """Return the edges of all items as arrays, and the `mass` and `has_edge` of `KnockedOut`."""
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -269,7 +269,7 @@ class CausalTests:
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut]], items: Bools
 ) -> dict[str, Knockout]:
-    """Return the task accuracy lost by each knockout, keyed by scope and kind of edge, with intervals.
+    """Return the drop in task accuracy from each knockout, keyed by scope and kind of edge, with intervals.
 
     Each drop is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
     The edge to the antecedent is compared with the matched edge that causes the largest drop, on the items that have
@@ -278,7 +278,7 @@ def knockout_cell(
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
         matched = [done for kind, done in kinds.items() if kind in MATCHED_EDGES]
-        # Items without a matched edge are left out; otherwise they would count as zero loss.
+        # Items without a matched edge are left out; otherwise they would count as a drop of 0.
         compared = [(done, items & done.has_edge) for done in matched if (items & done.has_edge).any()]
         differences = [tests.mean(done.right - kinds["gold"].right, shared) for done, shared in compared]
         losses = [float((tests.right - done.right)[shared].mean()) for done, shared in compared]
@@ -298,13 +298,13 @@ def _loss(tests: CausalTests, done: KnockedOut, items: Bools) -> KnockoutLoss:
 
 
 def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
-    """Return the task accuracy lost with one head ablated; `right` is the correctness of the answers, (N,)."""
+    """Return the drop in task accuracy with one head ablated; `right` is the correctness of the answers, (N,)."""
     drop, interval = tests.drop(right, items)
     return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the task accuracy lost with the best heads ablated, and its spread over the random sets, if any."""
+    """Return the drop in task accuracy with the best heads ablated, and its spread over the random sets, if any."""
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(

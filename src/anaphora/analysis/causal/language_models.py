@@ -181,7 +181,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Zero the weights after a position, to which a decoder cannot attend, and rescale rows to their former sums."""
+    """Zero the weights on later positions, to which a decoder cannot attend, and rescale rows to their former sums."""
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., position + 1 :] = 0
     left = seen.sum(axis=-1, keepdims=True)
@@ -189,7 +189,7 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield indices in order of their length, with at most `_BATCH_TOKENS` padded tokens together, or a single one."""
+    """Yield batches of indices, sorted by length: at most `_BATCH_TOKENS` tokens with padding, or a single text."""
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:

@@ -1,4 +1,4 @@
-"""Causal tests of one head: edges lose equal amounts of weight, swap their weights, or get what a knockout frees.
+"""Causal tests of one head: removal of equal weights, exchange of weights, and the weight freed by a knockout.
 
 N items, Q tokens of the pronoun, T tokens of a sentence.
 """
@@ -21,8 +21,8 @@ from anaphora.analysis.scores.cells import rounded
 from anaphora.base.translation import _
 
 DOSES = (0.05, 0.1, 0.2)
-"""Weights that are removed in turn from the edge to the antecedent and from all other edges. An edge with a large
-weight costs more for that reason alone; equal weights show whether it also matters more."""
+"""Weights that are removed in turn from the edge to the antecedent and from all other edges. Removing a whole edge
+costs more accuracy if its weight is larger; removing equal weights shows whether the edge also matters more."""
 KEYS = ("distractors", "cue", "pronoun", "special", "other_words")
 """Parts of the sentence that receive the weight freed by a knockout."""
 
@@ -34,7 +34,7 @@ class Dose(NamedTuple):
     """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges."""
 
     mass: float
-    items: Bools  # mask of the items in which both have at least this weight, (N,)
+    items: Bools  # mask of the items in which both the edge and the others have at least this weight, (N,)
     antecedent: Floats  # correctness after removal from the antecedent's edge, (N,)
     other_edges: Floats  # correctness after removal from all other edges, (N,)
 
@@ -63,7 +63,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """Return the effects of one head's edge to the antecedent, of its other edges and of its whole row."""
+    """Return the effects, in one head, of the pronoun's edge to the antecedent, its other edges and its whole row."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items
@@ -91,7 +91,7 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in task accuracy in percentage points over some items and their intervals, as fields."""
+    """Return the drops in task accuracy over some items, in percentage points, and their intervals, keyed by field."""
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))

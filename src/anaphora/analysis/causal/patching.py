@@ -150,7 +150,7 @@ def _flip_share(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
 
 
 def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
-    """Return the share of answers that change if rows are patched between sentences whose lengths may differ."""
+    """Return the share of answers that flip when rows are patched between sentences of any lengths."""
     pairs = items & patch.pairs
     head, layer = (_flip_share(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
     return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)

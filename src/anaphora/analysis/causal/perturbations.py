@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_positions")
-"""cue_masked: the words in which an item differs from its minimal pair become [MASK], or the pronoun if there are none.
+"""cue_masked: the words that differ within the minimal pair become [MASK], or the pronoun if there are no such words.
 context_removed: every word except the pronoun and the candidates becomes [MASK].
-names_replaced: every candidate's name is replaced by a name with as many tokens from another quad of the language, if
-there is one, consistently within a quad. Who does what stays the same; gender, number and preferences for a word do
-not.
+names_replaced: every candidate's name is replaced throughout its quad by a name from another quad in its language with
+as many tokens, if there is one. Who does what stays the same; gender, number and preferences for a word do not.
 no_positions: the words stay, and the position encoding is removed from the model.
 """
 
@@ -46,7 +45,7 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracy of the chosen head and of the model on perturbed main items, without splitting quads."""
+    """Measure the accuracy of the chosen head and of the model on the main items under each of `PERTURBATIONS`."""
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 

@@ -157,7 +157,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores under the interventions that a function returns for the batch numbers."""
+        """Return the scores under the interventions that a function returns for each batch number."""
 
     @abstractmethod
     def _new_rows(

@@ -1,8 +1,8 @@
 """Calibration of answers: one temperature per language, and the expected calibration error.
 
 N items, up to M candidates. Log-probabilities (N, M + 1) have "none of them" last, and -inf for answers that an item
-does not have; masks of the right answers have the same shape. A temperature divides them before the softmax (Guo et al.
-2017, section 4.2) and changes no answer.
+does not have; masks of the right answers have the same shape. A temperature divides the log-probabilities before the
+softmax (Guo et al. 2017, section 4.2) and changes no answer.
 """
 
 from __future__ import annotations
@@ -87,5 +87,5 @@ def expected_calibration_error(shares: Floats, right: Bools) -> float:
     """
     confidence, correct = shares.max(axis=1), shares_right(shares, right)
     bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)
-    distances = np.bincount(bins, correct - confidence, _BINS)  # sum per bin, which includes its weight
+    distances = np.bincount(bins, correct - confidence, _BINS)  # sums, not means, so that bins are weighted by size
     return float(np.abs(distances).sum() / len(shares))

@@ -25,7 +25,7 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the cells of main items, (language, kind, mask (N,)): each kind of cue, then "all" of a language."""
+    """Yield (language, kind, mask (N,)) for the main items of each language: each kind of cue, then "all"."""
     main = is_main(examples)
     languages = languages_of(examples)
     kinds = factor_values(examples, "kind")
@@ -48,14 +48,14 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the cells of `cells` by kind of cue, and "all" only for languages whose items have no kind."""
+    """Return the cells of `cells` for each kind of cue, and "all" only for languages whose items have no kind."""
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return each item's cluster number, (N,): by template, without templates by group, without groups one each."""
+    """Return each item's cluster number, (N,): by template, else by group; an item without either is a cluster."""
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
         ("template", template) if template else ("group", example.group) if example.group else item
@@ -84,7 +84,7 @@ def bootstrap_interval(
 def mean_and_interval(
     values: NDArray[np.float64], labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float]
 ) -> tuple[float | None, Interval | None]:
-    """Return the rounded mean of values and its `bootstrap_interval`; both None if there is no value or a NaN."""
+    """Return the rounded mean of values and its `bootstrap_interval`; both None without values or with a NaN."""
     return (rounded(values.mean()), bootstrap_interval(values, labels, bounds)) if len(values) else (None, None)
 
 
@@ -104,5 +104,5 @@ def by_language(scores: HeadScores, languages: Collection[str], measure: Callabl
 
 
 def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:
-    """Return the content of each cell by language and kind, from a function of the cell's mask."""
+    """Return the result of `content` for the mask of each cell, by language and kind."""
     return by_language_and_kind((language, kind, content(items)) for language, kind, items in by(examples))

@@ -93,7 +93,7 @@ def _b_cubed(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[
 
 
 def _lea(size: int, overlaps: Counter[int], sizes: Sequence[int]) -> tuple[float, float]:
-    """Return a cluster's LEA, its size times the share of its links that the other side has, and its size.
+    """Return a cluster's LEA numerator, its size times the share of its links that the other side has, and its size.
 
     The share of a singleton is 1 if the other side has the same singleton, else 0.
     """

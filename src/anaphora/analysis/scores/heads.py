@@ -1,6 +1,6 @@
-"""Scores of each head's pronoun row by item, and the selection of one head.
+"""Scores of every head by its attention row for the pronoun of each item, and the selection of one head.
 
-N items, L layers, H heads, up to M candidates. Follows Clark et al. 2019, section 4.3, who took the argmax over words.
+N items, L layers, H heads, up to M candidates. As in Clark et al. 2019, section 4.3, a head picks by its argmax.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of
 
 TIE = 1e-6
-"""Relative difference below which two weights are a tie, to be safe from rounding."""
+"""Relative difference below which two weights count as tied, because rounding may separate equal weights."""
 
 MEASURES = (
     "candidate_accuracy",
@@ -55,14 +55,14 @@ class HeadScores:
         examples: the N scored items.
         kept: index of each scored item among the records, (N,).
         attending_layers: indices of the layers with attention.
-        candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k for each antecedent.
+        candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k per tied antecedent.
         focal_accuracy: candidate accuracy among the candidates that the cue may pick.
         open_accuracy: accuracy among all words except the pronoun and special tokens; any word of an antecedent is
             right.
         antecedent_mass: weight on all tokens of the antecedents, in [0, 1].
         lift: antecedent mass over the antecedents' share of the sentence's tokens; 1 for uniform attention.
-        share: antecedent mass over the weight on all candidates; the share of antecedents if that weight is 0.
-        reciprocal_rank: 1 / rank of the best antecedent among the distractors; in a tie, the mean over its orders.
+        share: antecedent mass over the weight on all candidates; if that weight is 0, the antecedents' share of them.
+        reciprocal_rank: 1 / rank of the best antecedent among the distractors by weight; in a tie, mean over orders.
         candidate_mass: weight on each candidate, (N, L, H, M); 0 for absent candidates.
         present, gold: masks of the candidates and of the antecedents, (N, M).
         dropped: number of items left out, by reason.
@@ -256,7 +256,7 @@ class _FlatRecords:
         spans, words, owner: character span (K, 2), word index or -1 (K,) and item index (K,) of each token.
         sizes: number of candidates of each item, (n,).
         mention_owner, slot: item index of each candidate and its index within the item, (C,) each.
-        mention_tokens: tokens of each candidate.
+        mention_tokens: shares of tokens in each candidate (`TokenShares`).
         covered: mask of the items whose candidates all have a token, (n,).
     """
 

@@ -1,4 +1,4 @@
-"""Sets of items that differ in cue (minimal pairs), or in cue and order (quads), and accuracy over whole sets.
+"""Sets of items that differ in cue (minimal pairs) or in cue and name order (quads), and accuracy over whole sets.
 
 N is the number of items.
 """
@@ -24,7 +24,7 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
 
     Args:
         correct: correctness of the items in [0, 1], (N, ...).
-        sets: name of each item's set (minimal pair or quad); "" and sets of one item are left out.
+        sets: name of each item's set (minimal pair or quad), "" if none; sets of one item are left out.
 
     Returns:
         The products (S, ...), and the index of each set's first item (S,).

@@ -20,9 +20,9 @@ BOOTSTRAPPED_FROM = 5
 """Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would
 cover far too little: about half the time for two clusters."""
 FEWEST_EQUAL = 6
-"""Number of equal clusters that determine an interval. K clusters that vary at random all lie on one side of the true
-mean with probability 2 / 2^K (the sign test). At the 95 % level, up to five may be equal by chance, which does not
-justify an interval of width 0."""
+"""Smallest number of clusters with equal means that determine an interval. K clusters that vary at random all lie on
+one side of the true mean with probability 2 / 2^K (the sign test). At the 95 % level, up to five may be equal by
+chance, which does not justify an interval of width 0."""
 UNBOUNDED = (-np.inf, np.inf)
 _TAIL = (1 - 0.95) / 2
 _ALIKE = 1e-9  # tolerance for equal means that were summed in different orders
@@ -130,7 +130,7 @@ def holm(p_values: Sequence[float]) -> Floats:
 
 
 def median_and_spread(values: ArrayLike) -> Spread:
-    """Return the median and the range of values.
+    """Return the median, minimum and maximum of values.
 
     Raises:
         ValueError: there are no values, or one is NaN.
@@ -147,7 +147,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield how many of `draws` draws, of `size` random numbers each, fit into each chunk of `_MAX_RANDOM_NUMBERS`."""
+    """Yield the number of draws in each chunk; a draw takes `size` of at most `_MAX_RANDOM_NUMBERS` random numbers."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -159,10 +159,10 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
     In minimal pairs, the cues of a group exchange their antecedents, by the same permutation in every order. A head
     that follows position, entity or a fixed link of cue and entity is thus at chance level. All other items,
-    also in minimal pairs with equal answers, draw new antecedents among the candidates that the cue may pick.
+    including minimal pairs with equal answers, draw new antecedents among the candidates that the cue may pick.
 
-    The strongest candidates are (N, K, M), the accuracies (K,) and (draws, K): macro means over cells of language, kind
-    and type.
+    `pointed` is `strongest_candidates`, (N, K, M). The accuracies, (K,) and (draws, K), are macro means over cells of
+    language, kind and type.
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")

@@ -58,8 +58,8 @@ def summarise(
         task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). NaN, for a model
             without answers, makes the task accuracy None.
         baselines: correctness of each baseline by name, (N,); fractions for ties.
-        random_init: correctness of the head that each of R untrained models chose on development items, (R, N); NaN
-            on items that were not measured. R may be 0.
+        random_init: correctness of the head chosen in each of R untrained models on development items, (R, N); NaN on
+            items that were not measured. R may be 0.
 
     Returns:
         Scores on main items by language, and on other items by language and stratum. Intervals resample templates, or

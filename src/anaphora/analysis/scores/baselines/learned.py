@@ -163,7 +163,7 @@ def _context(example: Example) -> list[str]:
 
 
 def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], list[str]], list[str]]) -> Policy:
-    """Return a ranker over the candidate's words and the features that a function of its rank, words and text adds."""
+    """Return a ranker over the candidate's words and the features that `of_text` makes of its rank, words and text."""
 
     def features(example: Example) -> Iterator[list[str]]:
         context = _context(example)

@@ -1,8 +1,8 @@
 """Shortcuts that predict which of two names is the antecedent by order, fitted on the whole training split.
 
-The list is fixed: a table of the training wordings; logistic regressions on words, pairs and triples of words, each
+The shortcuts are a table of the training wordings; logistic regressions on words, pairs and triples of words, each
 with and without positions; and boosted trees on words with positions. Names are not among the features, and each
-language has its own fit. A model of the rule itself, low-rank in predicate, cue and voice, is fitted too but does not
+language has its own fit. A model of the rule itself, low-rank in predicate, cue and voice, is also fitted but does not
 count as a shortcut.
 """
 
@@ -26,7 +26,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 RULE = ("predicate", "cue", "voice")
 """Factors of a composition's wording, as keys of the table of wordings and inputs of the rule model."""
 WORDING = ("type", "scenario", "cue", "voice")
-"""Factors of a wording in a corpus of quads and octads."""
+"""Factors that identify a wording in a corpus of quads and octads."""
 TABLE_OF_WORDINGS = "table_of_wordings"
 RULE_MODEL = "rule_model"
 """Name of the model that gets the corpus's factors and learns how they interact."""
@@ -48,7 +48,7 @@ class OrderItems:
 
     words: list[Ints]  # sorted token ids of each item's distinct words, without names
     placed_words: list[Ints]  # sorted codes of each item's words with their zones (`_placed_words`)
-    second: NDArray[np.bool_]  # whether the second focal candidate (of a short text's event) is meant, (N,)
+    second: NDArray[np.bool_]  # whether the antecedent is the second focal candidate by `_named`, (N,)
     examples: Sequence[Example]
 
 
@@ -132,7 +132,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return the start of each focal candidate's first mention, or of its mention in a short text's event."""
+    """Return the start of each focal candidate's first mention, or of its mention in the event of a short text."""
     in_event = example.factors.get("event_names", "").split(",")
     return {
         index: min(example.candidates[index], key=lambda span: (str(span[0]) not in in_event, span))[0]

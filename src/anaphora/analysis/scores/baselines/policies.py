@@ -82,7 +82,7 @@ POLICIES: Mapping[str, Policy] = {
     "longest": longest,
     "most_mentioned": most_mentioned,
 }
-"""Policies that are not fitted, without `random_choice`."""
+"""Policies that are not fitted, except `random_choice`."""
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:

@@ -1,4 +1,4 @@
-"""Significance of heads against chance, and effects of the candidates' meaning, order and identity on their weights."""
+"""Significance of heads' accuracy, and effects of the candidates' meaning, order and identity on their weights."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean over quads of one contrast of a quad's four cells; None if there are no quads."""
+    """Mean over quads of one contrast between a quad's four cells; None if there are no quads."""
 
     value: float | None
     interval: Interval | None
@@ -74,7 +74,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Effects on a candidate's weight of being the antecedent, of being mentioned first, and of its identity."""
+    """Effects on a candidate's weight: of being the antecedent, of being mentioned first, and of its identity."""
 
     meaning: Effect
     position: Effect

@@ -15,7 +15,7 @@ from anaphora.data.grouping import codes_of, indices_by
 
 FACTORS = ("type", "gender", "number", "distance", "candidates", "distractor", "template")
 DISTANCE_BINS = (0, 3, 6, 9, 12)
-"""Lower ends of the distance bins, in words between antecedent and pronoun; the last bin is open."""
+"""Lower ends of the distance bins, in words between antecedent and pronoun; the last bin has no upper end."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Further measures of the chosen head: reciprocal rank, MAS, mass per token, agreement and the reverse direction.
+"""Further measures of the chosen head: reciprocal rank, maximum attention score, mass per token, agreement, reverse.
 
 N items, L layers, H heads, up to M candidates.
 """
@@ -19,7 +19,7 @@ from anaphora.analysis.scores.cells import bootstrap_interval, clusters, each_ce
 from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
 
 _TIED = NO_CANDIDATE - 1
-"""Pick of a head with tied candidates, which agrees with no answer of a model."""
+"""Code for the pick of a head whose strongest candidates tie; it equals no answer of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def further_measures(
           interval: 1 for perfect agreement, 0 for chance. None if the model does not answer, or if all picks and
           answers are the same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
-          most weight in the head; None if `reverse` is None.
+          the most weight in the head; None if `reverse` is None.
 
     Raises:
         ValueError: `answers` or `reverse` has another shape.

@@ -1,7 +1,7 @@
 """Scores on compositions of predicate, state and voice, by how much of each occurred in training.
 
-The cells of a language are items with set cues, compositions at each level (L0, L1, L2; see `octads`), compositions
-with unseen names, and compositions in short texts at each level. N is the number of items.
+The cells of a language are items with set cues, compositions at each level (L0, L1, L2; see `data.controlled.octads`),
+compositions with unseen names, and compositions in short texts at each level. N is the number of items.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class LevelIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Scores on set cues, on one level of compositions (in sentences or short texts), or on those with unseen names.
+    """Scores on set cues, compositions at one level (in sentences or short texts), or compositions with unseen names.
 
     Attributes:
         octad_accuracy: share of octads and quads in which the head is right on every item.
         best_shortcut: best of `shortcuts`.
         shortcuts: accuracy of each learned shortcut, or of each baseline for set cues.
-        rule_model: accuracy of a model that gets the factors and learns the rule, which is not a shortcut.
+        rule_model: accuracy of a model that gets the factors and learns the rule; it is not a shortcut.
         random_init: mean accuracy of the heads chosen in untrained models; None if they were not measured.
     """
 
@@ -100,9 +100,9 @@ def level_scores(
 
     Args:
         task_correct: correctness of the model's answers, (N,).
-        baselines: correctness of each baseline by name, (N,); compared with set cues.
-        shortcuts: result of `composition_shortcuts`; compared with compositions.
-        random_init: correctness of the head that each of R untrained models chose, (R, N); NaN on items not measured.
+        baselines: correctness of each baseline by name, (N,); reported for set cues.
+        shortcuts: result of `composition_shortcuts`; reported for compositions.
+        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items not measured.
 
     Returns:
         {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: level}}.

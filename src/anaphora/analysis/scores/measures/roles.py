@@ -19,13 +19,13 @@ from anaphora.analysis.scores.quads import next_in_minimal_pair
 from anaphora.data.example import Example, Span, overlapping
 
 POSITIONAL_FROM = 0.9
-"""Smallest share of argmaxes at one offset (Voita et al. 2019, section 5.1)."""
+"""Smallest share of a positional head's argmaxes at one offset (Voita et al. 2019, section 5.1)."""
 SPECIAL_FROM = 0.5
-"""Smallest mean weight on special tokens."""
+"""Smallest mean weight of a special-token head on special tokens."""
 CUE_FROM = 0.5
-"""Smallest share of argmaxes on the cue's words."""
+"""Smallest share of a cue head's argmaxes on words of the cue."""
 ANTECEDENT_FROM = 0.1
-"""Smallest lead of the candidate accuracy over the best baseline."""
+"""Smallest lead of an antecedent head's candidate accuracy over the best baseline."""
 
 _TIED = -1
 

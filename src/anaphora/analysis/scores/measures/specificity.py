@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity:
-    """Mean weight of the head on the antecedent, from the pronoun and from each item's other word with the most.
+    """Mean weight of the head on the antecedent, from the pronoun and from the other word that gives it most.
 
     Attributes:
-        ratio: pronoun mass / best other mass; None if the latter is 0.
+        ratio: pronoun mass / best other mass; None if the best other mass is 0.
         difference: mean difference of the two masses.
         interval: 95 % bootstrap interval of the difference.
     """
