@@ -16,8 +16,8 @@ class EncoderInput:
     positions: Tensor  # (B, T) position of each token in its sentence, from 0
     segments: Tensor  # (B, T) index of each token's sentence, -1 for padding
     marks: Tensor | None = None  # (B, T, W) vectors added to the token embeddings, or None
-    # (B, T) bool mask of second-sequence tokens, which attend to the rest of their sentence and receive no attention;
-    # None without second sequences. Their positions are those in the text.
+    # (B, T) bool mask of the tokens of a second sequence, which attend to the rest of their sentence and receive no
+    # attention; None if there is no second sequence. `positions` has their positions in the text.
     second: Tensor | None = None
 
     def to(self, device: torch.device | str) -> EncoderInput:
@@ -46,9 +46,9 @@ class Batch:
     gold: Tensor  # (N, M) bool mask of the antecedents, or of a text's label
     candidate_slots: Tensor  # (N, M) slot of each candidate, from 1
     masked_positions: Tensor  # (P,) flat positions of the tokens drawn for the masked-language-model loss
-    own_positions: Tensor  # (O,) flat positions of other tokens that the output layer also predicts
+    own_positions: Tensor  # (O,) flat positions of unmasked tokens that the output layer also predicts
     items: Tensor  # (N,) index of each item in its split
-    minimal_pairs: Tensor  # (Q, 2) indices in the batch of minimal pairs with different answers; empty if unused
+    minimal_pairs: Tensor  # (Q, 2) item indices in the batch: minimal pairs with different answers; empty if unused
 
     @property
     def real_tokens(self) -> int:

@@ -1,4 +1,4 @@
-"""Digest of source code: of modules and all modules of this package that they import, directly or indirectly."""
+"""Digest of the code of modules and of all `anaphora` modules that they import, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def code_digest(*names: str) -> str:
 
 
 def modules_behind(*names: str) -> list[Path]:
-    """Return the sorted paths of modules or packages, and of the modules that `code_digest` follows from them."""
+    """Return the sorted paths of all files whose code is part of `code_digest(*names)`."""
     reached: set[Path] = set()
     waiting = [path for name in names for path in _files(name)]
     while waiting:

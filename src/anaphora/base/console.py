@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 console = Console(width=max(100, Console().width), markup=False)
-"""Console that is at least 100 characters wide, also if output goes to a file, and does not interpret markup."""
+"""Console that is at least 100 characters wide, even if output goes to a file, and does not interpret markup."""
 
-Progress = Callable[[str], None]  # function that shows a message on the progress of work
+Progress = Callable[[str], None]  # function that shows a message about the progress of a command
 
 _WIDEST_TABLE = 200  # characters
 
@@ -21,7 +21,7 @@ _WIDEST_TABLE = 200  # characters
 def headed_table(
     title: str, texts: Iterable[str], numbers: Iterable[str], no_wrap: bool = False, **options: Any
 ) -> Table:
-    """Return a table without rows, with columns of text on the left and of numbers on the right.
+    """Return a table without rows: left-aligned columns of text, then right-aligned columns of numbers.
 
     `no_wrap` keeps each cell on one line; `options` are those of rich's `Table`.
     """
@@ -34,7 +34,7 @@ def headed_table(
 
 
 def print_table(table: Table) -> None:
-    """Print a table up to 200 characters wide, or as wide as a wider console; a narrower terminal wraps its lines."""
+    """Print a table of at most 200 characters, or the console's width if larger; narrower terminals wrap its lines."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:

@@ -46,7 +46,7 @@ def evaluation_device(device: str) -> Device:
 
 
 def refuse_missing_device(name: str) -> None:
-    """Check that this machine may have a device, without importing torch; the final check is in `torch_device`."""
+    """Check, without importing torch, that this machine may have a device; `torch_device` makes the final check."""
     if "torch" in sys.modules:
         torch_device(name)
     elif (name == "cuda" and not _may_have_cuda()) or (name == "mps" and sys.platform != "darwin"):

@@ -12,7 +12,7 @@ LONGEST_MESSAGE = 500  # maximum number of characters of an error message, since
 
 
 class UserError(ValueError):
-    """An error in a setting, a file or a command, shown in one line without a traceback; exit status 2.
+    """Error in a setting, a file or a command, shown in one line without a traceback; exit status 2.
 
     The command line shows the message in English. For a message that a page may show, mark it with `N_` and pass its
     values separately, so that the page can translate it.
@@ -37,13 +37,13 @@ class UserError(ValueError):
 
 
 class FailedRunsError(UserError):
-    """A failure of some of a command's runs; the results of the other runs are written."""
+    """Failure of some of the runs of a command; the results of the other runs are written."""
 
     exit_status = 1
 
 
 def shortened(message: str) -> str:
-    """Shorten a long message in the middle; the setting or file is at its start, and the allowed values at its end."""
+    """Remove the middle of a long message; it starts with the setting or file and ends with the allowed values."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
@@ -51,7 +51,7 @@ def shortened(message: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Summarise an error in one line, with the name of the setting that OmegaConf writes in a later line."""
+    """Summarise an error in one line, including the name of the setting, which OmegaConf writes on a later line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     key = next((line.partition(":")[2].strip() for line in lines if line.startswith("full_key:")), "")
     first = lines[0] if lines else type(error).__name__

@@ -28,7 +28,7 @@ from anaphora.base.translation import _
 
 DRAFT_PREFIX = ".anaphora-draft-"
 LOCK_FILE = ".lock"
-_LEFTOVER_DEPTH = 2  # levels of subfolders in which commands write below a locked folder
+_LEFTOVER_DEPTH = 2  # number of levels of subfolders of a locked folder in which commands write
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
@@ -84,7 +84,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; columns are all keys in order of first appearance, and None is an empty field."""
+    """Write rows as CSV atomically; the columns are all keys by first appearance, and None becomes an empty field."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -246,7 +246,7 @@ def locked_directory(directory: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
-    """Remove drafts of killed processes from a folder and its subfolders down to `depth` levels; none on Windows."""
+    """Remove drafts of killed processes from a folder and `depth` levels of subfolders; do nothing on Windows."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(DRAFT_PREFIX):
@@ -287,7 +287,7 @@ def _locked_file(directory: Path) -> int:
 
 @contextlib.contextmanager
 def _new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
-    """Remove leftovers; lock a new draft in the `with` block: a file, or a directory if `suffix` is None."""
+    """Remove leftovers, then yield a new locked draft: a file, or a directory if `suffix` is None."""
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder, depth=0)
     while True:
@@ -355,7 +355,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """Return the folder, or its nearest existing parent, which must be a folder."""
+    """Return the folder if it exists, else its nearest existing parent; raise UserError if this is not a folder."""
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists() or one.is_symlink())
     if not there.is_dir():
         raise UserError(f"{folder}: cannot be written ({there} is {_kind(there)}); name a folder")

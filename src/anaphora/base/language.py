@@ -12,14 +12,14 @@ NUL = "\0"  # a character that occurs in binary and damaged files, but in no tex
 
 CHINESE_RANGES = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD_PATTERN = rf"[{CHINESE_RANGES}]+|[^\W\d_{CHINESE_RANGES}]+(?:[’'-][^\W\d_{CHINESE_RANGES}]+)*|\d+|[^\w\s]|_"
-"""Sequence of Chinese characters, word with its apostrophes and hyphens, number, or punctuation mark.
+"""Pattern of a sequence of Chinese characters, a word with its apostrophes and hyphens, a number or a punctuation mark.
 
 The tokenizer splits a sequence of Chinese characters further, by its vocabulary.
 """
 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
 WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
-"""Chinese characters, including rare ones, and full-width punctuation, which need a Chinese font and no spaces."""
+"""Chinese characters, including rare ones, and full-width marks, which need a Chinese font and no spaces around them."""
 WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
 _WORD = re.compile(WORD_PATTERN)
@@ -27,7 +27,7 @@ _SCRIPT = re.compile(
     r"(?!MODIFIER)(?:FULLWIDTH |HALFWIDTH )?([A-Z]+)\b.* "
     r"(?:LETTER|SYLLABLE|SYLLABICS|CHARACTER|LIGATURE|IDEOGRAPH|CHOSEONG|JUNGSEONG|JONGSEONG)\b"
 )
-"""Script in the Unicode name of a letter; letters without a script, as in "m²" or "Hawaiʻi", do not match."""
+"""Pattern of a letter's Unicode name that finds the script; ʻ, as in "Hawaiʻi", and others without one do not match."""
 _WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts without spaces between words."""
 _JOINERS = "\u00ad\u200c\u200d\u2060"
@@ -36,7 +36,7 @@ _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
-CHINESE_SHARE = 0.2  # minimum share of Chinese characters among these in a Chinese text
+CHINESE_SHARE = 0.2  # minimum share of Chinese characters in this sample for a text to count as Chinese
 
 
 def words_of(text: str) -> Iterator[tuple[int, int]]:
@@ -58,9 +58,9 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 def is_inside_word(text: str, place: int) -> bool:
     """Return whether a character offset is inside a word or number, like offset 3 of "Berlin".
 
-    Boundaries are next to other characters, even the hyphen of a word, between letters and digits, between scripts, and
-    next to each letter of a script without spaces, where the word boundaries are unknown. An offset between a letter
-    and its combining mark is inside the word, except after a Chinese character.
+    Word boundaries are next to every character that is not a letter or digit, even the hyphen of a word; between
+    letters and digits; between scripts; and next to each letter of a script without spaces, whose words are unknown. An
+    offset between a letter and its combining mark is inside the word, except after a Chinese character.
     """
     if not 0 < place < len(text):
         return False
@@ -132,9 +132,9 @@ def language_of(text: str) -> str:
 
 
 def is_contradicted(language: str, text: str) -> bool:
-    """Return whether a text's letters rule out a language: all are Chinese, for "en", or none is East Asian, for "zh".
+    """Return whether a text's letters rule out its language: "en" if all are Chinese, "zh" if none is East Asian.
 
-    A text without letters is not contradicted; tokens like [MASK] are ignored. An English text may contain Chinese
+    A text without letters rules out no language; tokens like [MASK] are ignored. An English text may contain Chinese
     names, and a Chinese text English names.
     """
     letters = [character for character in _SPECIAL_WORD.sub("", text) if character.isalpha()]

@@ -21,7 +21,7 @@ _ARRAYS = "arrays"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
-    """Write arrays atomically, with their digest in the file's metadata, and those of related `files` by name."""
+    """Write arrays atomically, with their digest and `files`, the digests of related files, in the metadata."""
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})

@@ -78,7 +78,7 @@ def _(message: str) -> str:
 
 
 def pgettext(context: str, message: str) -> str:
-    """Translate a message whose Chinese depends on the context, such as the part of the page that shows it."""
+    """Translate a message whose Chinese translation depends on the context, such as the part of a page."""
     return _chinese().get((context, message), message) if spoken_language() == "zh" else message
 
 

@@ -35,7 +35,7 @@ _WEIGHT_TYPES = (np.float32, np.float16)
 
 
 class _Inside:
-    """Path inside a run directory, by its name there."""
+    """Descriptor that returns the path of a file or folder in a run directory."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -53,11 +53,11 @@ class RunFiles:
     config = _Inside(RUN_CONFIG)
     tokenizer = _Inside(_TOKENIZER)
     weights = _Inside("model.safetensors")  # the final ones, which exist only if training has finished
-    training = _Inside("training.json")  # the training record: validations, duration and others
+    training = _Inside("training.json")  # the training record: validations, duration and more
     metrics = _Inside("metrics.json")
     figures = _Inside("figures")
     checkpoints = _Inside("checkpoints")
-    best_weights = _Inside("checkpoints/best.safetensors")  # so far, while training has not finished
+    best_weights = _Inside("checkpoints/best.safetensors")  # the best so far; deleted when training finishes
     last_checkpoint = _Inside("checkpoints/last.ckpt")  # weights and optimizer, from which training resumes
 
 
@@ -86,7 +86,7 @@ class Run:
 
 
 def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounModel:
-    """Return a model randomly initialised from a seed, in evaluation mode; torch's random state on the CPU is kept."""
+    """Return a model randomly initialised from a seed, in evaluation mode; torch's CPU random state is restored."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return PronounModel(config.model, config.task.prediction, vocabulary).eval()
@@ -162,7 +162,7 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
         run = replace(run, directory=results_folder(name), origin=folder)
     run.model.to(computes_on)
     if computes_on.type == "cuda":
-        # By default, recurrent layers alone use TF32.
+        # By default, recurrent layers use TF32, unlike matrix products.
         torch.backends.cudnn.rnn.fp32_precision = "ieee"  # type: ignore[attr-defined]
     return run
 

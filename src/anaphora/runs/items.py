@@ -1,4 +1,4 @@
-"""Items of a cached split, those on which a command evaluates a run, and digests to detect outdated results.
+"""Items of cached splits, the splits on which a command evaluates a run, and digests to detect outdated results.
 
 Each digest has 16 hexadecimal digits.
 """
@@ -113,14 +113,14 @@ def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
 
 
 def analysis_code_digest(*more: str) -> str:
-    """Return a digest of the analysis code and `more` modules, all code that they import, and the version of torch."""
+    """Return a digest of the analysis code, the modules `more`, all code that these import, and torch's version."""
     return hashlib.sha256(f"{code_digest('anaphora.analysis', *more)} {torch.__version__}".encode()).hexdigest()[:16]
 
 
 def weights_digest(run: Run) -> str:
     """Return a digest of the file `run.files.weights`, or of the weights themselves if there is no such file.
 
-    Pretrained weights in a local folder have none, since their results go to another folder.
+    A run opened from local pretrained weights has no such file: its directory is the folder for its results.
     """
     return file_digest(run.files.weights)[:16] if run.files.weights.exists() else model_digest(run)
 
@@ -140,7 +140,7 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
 
 
 class StoredExamples(Sequence[Example]):
-    """Sequence of the examples of a cached split, all or those `numbers`, which are decoded at the first access."""
+    """Examples of a cached split, all or those with indices `numbers`; all are decoded at the first access."""
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers
@@ -164,7 +164,7 @@ class StoredExamples(Sequence[Example]):
 
 
 class StreamedExamples(StoredExamples):
-    """Sequence of examples of a cached split, which are decoded in parts whenever they are read, and not kept."""
+    """Examples of a cached split that are decoded in parts each time they are read, and not kept in memory."""
 
     def __getitem__(self, index: Any) -> Any:
         numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]

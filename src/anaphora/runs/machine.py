@@ -15,7 +15,7 @@ from anaphora.base.translation import _
 if TYPE_CHECKING:
     import torch
 
-_SLOW = 1.5  # factor of slowdown from which a warning is printed
+_SLOW = 1.5  # smallest slowdown factor for which a warning is printed
 _TRAINING_BYTES = 16  # bytes per float32 weight in training: the weight, its gradient, and the optimizer's two moments
 _LOOKS = 10
 _SECONDS_BETWEEN_LOOKS = 0.02
@@ -40,17 +40,16 @@ class Machine:
         return cls(_processor(), f"{platform.system()} {platform.release()}", _cores(), load)
 
     def slowdown(self, threads: int) -> float:
-        """Return the factor by which the load slows down this number of threads, at least 1; an unknown load is 0."""
+        """Return the factor, at least 1, by which the load slows down `threads` threads; unknown load counts as 0."""
         return max(1.0, ((self.load or 0.0) + threads) / self.cores)
 
 
 def wait_briefly() -> None:
-    """Let waiting OpenMP threads soon yield the processor; call this before torch is imported.
+    """Let waiting OpenMP threads yield the processor sooner; call this before torch is imported.
 
-    By default they spin for milliseconds, so that their cores are wasted while a thread on a busy core is late. GNU's
-    OpenMP now spins 1,000 times, since on idle cores two threads that never spin are no faster than one. Other
-    libraries do not spin.
-    A user's own value of OMP_WAIT_POLICY or GOMP_SPINCOUNT is kept.
+    By default they spin for milliseconds, which wastes their cores while they wait for a thread on a busy core. This
+    function sets 1,000 spins for GNU's OpenMP, since on idle cores two threads that never spin are no faster than one.
+    Other OpenMP libraries do not spin at all. A user's own value of OMP_WAIT_POLICY or GOMP_SPINCOUNT is kept.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
@@ -58,11 +57,10 @@ def wait_briefly() -> None:
 
 
 def keep_few_kernels() -> None:
-    """Let oneDNN keep 64 compiled products instead of 1,024; call this before torch is imported.
+    """Let oneDNN cache 64 compiled matrix products instead of 1,024; call this before torch is imported.
 
-    A product is compiled for each number of rows, which differs between batches, so that training needs most of the
-    compiled products only once.
-    A user's own values of the environment variables are kept.
+    A product is compiled for each number of rows. This number differs between batches, so that training uses most
+    compiled products only once. A user's own values of the environment variables are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
@@ -72,7 +70,7 @@ def keep_few_kernels() -> None:
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
     """Return a warning for each cause of slow training on the CPU, with an estimate and a remedy.
 
-    The load of `machine` is that before training, and `weights` the number of weights of the model.
+    `machine` has the load before training, and `weights` is the model's number of weights.
     """
     lines = []
     slowdown = machine.slowdown(threads)

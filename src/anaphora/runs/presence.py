@@ -16,14 +16,14 @@ from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
 
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
-"""Files that show that a directory can be read, of which one suffices: settings of a run or model, or evidence."""
+"""Files of which a directory must have at least one to be opened: settings of a run or of a model, or evidence."""
 
 
 def refuse_missing(settings: Any) -> None:
     """Check that the runs, data files and devices named in a command's settings exist.
 
-    This quick check runs before torch is imported; the command itself checks more thoroughly, and only it looks for a
-    model on the hub.
+    This quick check runs before torch is imported; the command itself checks more thoroughly. Models on the hub are not
+    looked up here.
 
     Raises:
         UserError: a run, a file or the device is missing, or a run is listed twice.
@@ -56,7 +56,7 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print the run that a command opens, as the default differs between commands; print nothing for several runs."""
+    """Print which run a command opens, since the default differs between commands; print nothing for several runs."""
     from anaphora.base.console import say
 
     run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)

@@ -51,7 +51,7 @@ def published_settings(run: Any, place: str) -> Config:
 
 
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
-    """Return the content of config.json: the run's settings, and the model's shape as `transformers` names it.
+    """Return the content of config.json: the run's settings, and the model's shape in the fields of `transformers`.
 
     Absolute paths and paths in a home folder are reduced to their last part, so that they do not reveal folders of the
     training machine.
@@ -85,7 +85,7 @@ def without_folders(config: Config) -> Config:
 
 
 def data_without_folders(data: Data) -> dict[str, Any]:
-    """Return the settings of a corpus as plain values, with every path reduced to its last part, as in a run's."""
+    """Return a corpus's settings as plain values; as in `without_folders`, paths are reduced to their last part."""
     plain: dict[str, Any] = _with_paths(asdict(data), _file_name, "data")
     return plain
 
@@ -95,7 +95,7 @@ def _file_name(path: str) -> str:
 
 
 def _json_config(folder: Path) -> dict[str, Any]:
-    """Return the content of config.json; empty if it is missing or broken, an error that other functions report."""
+    """Return the content of config.json; empty if it is missing or broken, which other functions report."""
     try:
         config: dict[str, Any] = read_json(folder / CONFIG, dict)
     except (FileNotFoundError, UserError):

@@ -152,7 +152,7 @@ def _download(name: str, setting: str) -> Path:
             name.removeprefix(HUB_PREFIX),
             allow_patterns=_DOWNLOADED,
             etag_timeout=5,
-            local_files_only=not is_reachable(),  # else it tries for long
+            local_files_only=not is_reachable(),  # otherwise it would retry for a long time
         )
     except Exception as error:  # unrelated classes for a bad name, a missing model and no network
         raise UserError(
