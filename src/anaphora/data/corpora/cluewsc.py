@@ -38,9 +38,8 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; examples of one text share a group.
 
-    In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Repeated
-    rows, rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are
-    dropped.
+    In a folder, or on the hub, the development part is the test split; a single file is split at random. Repeated rows,
+    rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are dropped.
     """
     reader = reading.RowReader()
     train, test = train_and_test_rows(

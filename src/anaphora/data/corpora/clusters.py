@@ -48,7 +48,7 @@ class ClusterDocument:
     name: str  # of the document, followed by its part if the line gives one
     group: str  # name of the document
     sentences: tuple[tuple[str, ...], ...]  # words of each sentence
-    clusters: tuple[tuple[tuple[int, int], ...], ...]  # word indices in the document of each mention, ends exclusive
+    clusters: tuple[tuple[tuple[int, int], ...], ...]  # [start, end) of each mention, in words of the document
     row: Mapping[str, Any]  # JSON object of the line
     field: str  # name of the field of the clusters
     ends: str  # "inclusive" if the end of a span in this field is its last word, "exclusive" if it is the word after
@@ -71,7 +71,7 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
     """Return the examples by split and the report, with a row per mention; a document stays in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
-    file, or a folder without official splits, is divided by the shares.
+    file, or a folder without official splits, is split at random.
 
     Raises:
         UserError: no file is found, a line is invalid (the message names the file and the line), two mentions cross,
@@ -96,8 +96,8 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
     """Return the documents of a file.
 
-    If `ends` ("inclusive" or "exclusive", the value of `setting`) is None, the spans must show it. Fields whose ends
-    are fixed keep theirs.
+    `ends`, the value of `setting`, is "inclusive" or "exclusive"; if it is None, the spans must show which. It does not
+    apply to fields whose ends are fixed.
 
     Raises:
         UserError: a line is invalid, the file has no document, or the spans do not show whether ends are inclusive.
@@ -165,7 +165,7 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the names of a part and of its document; without a name in the row, the document is file and line."""
+    """Return the names of a part and of its document; file and line replace a document name missing in the row."""
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = where if field is None else row[field]
     if not isinstance(document, str) or not document.strip():
@@ -253,7 +253,7 @@ def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[t
 
 
 def _check_nesting(document: ClusterDocument) -> None:
-    """Check that two mentions that share words are always nested."""
+    """Check that no two mentions cross: mentions that share words must be nested."""
     spans = sorted((span for cluster in document.clusters for span in cluster), key=lambda span: (span[0], -span[1]))
     open_spans: list[tuple[int, int]] = []
     for start, end in spans:

@@ -51,7 +51,7 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report, with a row per mention; parts of a document stay in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
-    file, or a folder without official splits, is divided by the shares. A document must be in `data.language`.
+    file, or a folder without official splits, is split at random. Documents must be in `data.language`.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
@@ -116,8 +116,8 @@ def _pieces(name: str) -> set[str]:
 def official_split(name: str) -> str | None:
     """Return the official split of a file; None if its path names none.
 
-    A folder, or a part of the file name between dots, must begin or end with train, development, dev or test, separated
-    by a hyphen or underscore from other words, since a title may contain any word in the middle.
+    The split is the first or last word of a folder's name, or of a part of the file name between dots: train,
+    development, dev or test. Hyphens and underscores separate words; words in the middle may belong to a title.
     """
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}
@@ -179,7 +179,7 @@ class _PartBuilder(DocumentBuilder):
         super().__init__(where, f"{self.group}/{part}", language)
         genre, is_path, _ = document.partition("/")
         self.factors = {"corpus": "conll2012", **({"genre": genre} if is_path else {})}
-        self.rows = self.columns = 0  # of the sentence; it has a column for each of its predicates
+        self.rows = self.columns = 0  # of the current sentence; each of its predicates adds a column
 
     def word(self, where: str, cells: list[str]) -> None:
         written, tag = _written_word(where, cells), cells[4]

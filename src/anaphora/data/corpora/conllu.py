@@ -50,7 +50,7 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield the documents of a file, each with its lost mentions; `corpus` is a factor and begins their names.
+    """Yield the documents of a file, each with its lost mentions; `corpus` is a factor and the prefix of their names.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -142,7 +142,7 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 
 def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
-    """Check that a text `# text =` equals that of the words up to the number of spaces; "" matches any words.
+    """Check that the text in `# text =` equals that of the words, except for numbers of spaces; "" matches any words.
 
     The text may include the traces of the sentence. The message shows both texts around the first difference.
     """
@@ -163,7 +163,7 @@ def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> Non
 
 
 class _ParsedDocumentBuilder(DocumentBuilder):
-    """Builder of a document, which may be parsed, from its lines."""
+    """Builder of a document, parsed or not, from its lines."""
 
     def __init__(self, where: str, name: str, language: str, fields: BracketFields | None) -> None:
         super().__init__(where, name, language)
@@ -174,9 +174,9 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         self.glued_until = 0  # id of the last word of the latest multiword token in the sentence
         self.blank_after_glued = True
         self.text: tuple[str, str] | None = None  # location and text of the current sentence
-        self._texts: list[tuple[tuple[str, str], int, int, list[str]]] = []  # with first word, end and traces
+        self._texts: list[tuple[tuple[str, str], int, int, list[str]]] = []  # text, first word, end, traces of each
         self._traces: list[str] = []  # of the current sentence
-        self._governors: list[tuple[str, str, int | None]] = []  # of its rows with a HEAD: location, HEAD, word's index
+        self._governors: list[tuple[str, str, int | None]] = []  # location, HEAD and word index of each of its rows
 
     def declare(self, fields: BracketFields) -> None:
         """Set the meaning of the parts of the document's brackets, which must come before its first word."""
@@ -208,7 +208,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
                 self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
 
     def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
-        """Begin a multiword token, which may have no mention of its own."""
+        """Begin a multiword token, which must not have a mention of its own."""
         first, _, last = identity.partition("-")
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")

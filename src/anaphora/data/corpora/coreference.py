@@ -1,7 +1,7 @@
-"""Conversion of coreference documents to Examples that ask for the antecedent of a mention.
+"""Conversion of documents with coreference annotation to Examples, each of which queries the antecedent of a mention.
 
 A document is cut into passages. A head word represents each mention, so that nested mentions do not overlap; the whole
-mentions are stored in the factors (see `extents_of`). The earlier mentions of an entity are one candidate.
+mentions are stored in the factors (see `extents_of`). The mentions of an entity before the query are one candidate.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Mention(NamedTuple):
 def unparsed_mention(
     words: Sequence[str], tags: Sequence[Sequence[str]], first: int, end: int, entity: str, language: str
 ) -> Mention:
-    """Return the mention of words `first` to `end` of a document without a parse, whose words may have tags."""
+    """Return the mention of words `first` to `end` (exclusive), with head and form from words and tags, not a parse."""
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
 
@@ -87,7 +87,7 @@ class DocumentBuilder:
             self.sentences.append(len(self.words))
 
     def extent(self, opening: Bracket, closing: Bracket) -> tuple[int, int]:
-        """Return the words between two brackets, end exclusive; none if there are only empty nodes and traces."""
+        """Return the span of words between two brackets, end exclusive; empty if all are empty nodes or traces."""
         return self.words_before[opening.row], self.words_before[closing.row + 1]
 
     def built(
@@ -123,12 +123,12 @@ def read_documents(
     """Return the examples of files by split and the report, with a row per mention; groups stay in one split.
 
     If several documents have the same name and words, only the first is used. If the settings have a language, each
-    document is checked against it. A mention is dropped if it has no antecedent in its passage, a shorter mention has
-    the same head word, or its passage cuts it or has placeholders. The report also counts lost mentions.
+    document is checked against it. A mention is dropped if it has no antecedent in its passage, shares its head word
+    with a shorter mention, crosses the end of a passage, or is in a passage with placeholders. The report also counts
+    lost mentions.
 
     Args:
-        official: official splits by file; the mentions of other files are dropped. If empty, the shares divide the
-            examples of all files.
+        official: official splits by file; mentions of other files are dropped. If empty, groups are split at random.
         documents: function that returns the documents of a file, each with its lost mentions.
 
     Raises:
@@ -222,8 +222,8 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
 def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, list[Mention], Example]]:
     """Yield (mention, earlier mentions, example) for each mention with earlier mentions in its passage.
 
-    Each earlier mention is a candidate of its own, and the example has no antecedent, since entities are not used. The
-    mentions and passages are those that `examples_of` uses.
+    Each earlier mention is a separate candidate, and the example has no antecedent, since the annotated entities are
+    not used. The mentions and passages are those of `examples_of`.
     """
     for passage, mention, earlier in _mentions_in_passages(document, most, []):
         if earlier:
@@ -240,9 +240,9 @@ def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, 
 def _mentions_in_passages(
     document: Document, most: int, dropped: list[tuple[str, str]]
 ) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
-    """Yield the mentions of passages without placeholders, ordered by head; append all others to `dropped`.
+    """Yield (passage, mention, earlier mentions), ordered by head, for the mentions of passages without placeholders.
 
-    With each mention come its passage and the earlier mentions in it that are not inside this mention.
+    Mentions inside the mention do not count as earlier. All other mentions are appended to `dropped`.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}

@@ -1,4 +1,4 @@
-"""Functions shared by the corpus readers: their properties, input files, reports, spans, and splits by group."""
+"""Types and functions shared by the corpus readers: input files, licences, reports, spans, and splits by group."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item", Example, Text)
 Splits: TypeAlias = "Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Text]] | Mapping[str, pyarrow.Table]"
-"""Items of a corpus by split, or their rows if they have been converted already."""
+"""Items of a corpus by split, or Arrow tables of their rows."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 def files_below(path: Path) -> dict[str, Path]:
     """Return the files in a folder and its subfolders by relative path, sorted, without hidden files and folders.
 
-    For the path of a single file, the result has this file by its name.
+    The path of a single file gives this file, keyed by its name.
     """
     if not path.is_dir():
         return {path.name: path}
@@ -150,9 +150,9 @@ def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
 
 
 def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
-    """Divide items into train, dev and test at random; items with the same `group_key` stay together, in their order.
+    """Divide items into train, dev and test at random; items with the same `group_key` stay together.
 
-    The shares, 0 to 1, are those of the number of groups; both numbers of groups are rounded.
+    The shares, from 0 to 1, refer to the number of groups, and are rounded to whole groups. Items keep their order.
     """
     keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
@@ -169,7 +169,7 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 def check_one_split(
     first_of: dict[tuple[str, str], tuple[str, str | None]], where: str, name: str, value: str, split: str | None
 ) -> None:
-    """Check that a row has the split of the first row with its "group" or "minimal_pair", which `first_of` records."""
+    """Check that a row has the same split as the first row with its group or minimal pair, recorded in `first_of`."""
     earlier, its_split = first_of.setdefault((name, value), (where, split))
     if value and split != its_split:
         raise UserError(
@@ -202,7 +202,7 @@ def _shuffled_groups(items: Sequence[Item], seed: int) -> tuple[list[str], list[
 
 
 def reader_module(settings: Data) -> Mapping[str, Any]:
-    """Return the names in the module of the corpus reader; empty for a corpus without a reader.
+    """Return the namespace of the corpus reader's module; empty for a corpus without a reader.
 
     Besides `read`, the module may have:
 
@@ -218,8 +218,8 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 def origin_of(settings: Data) -> Origin:
     """Return the files that `data.path` may name, and their licence.
 
-    Both are "" for a generated corpus, and for a reader outside the package, which may need other files than its base
-    class.
+    Both are "" for a generated corpus, and for a reader from outside the package, since it may need other files than
+    the reader from which it is derived.
     """
     module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))

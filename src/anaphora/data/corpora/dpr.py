@@ -4,7 +4,7 @@ Blocks are separated by blank lines. The lines of a block are the sentence, the 
 commas, and the correct candidate. PDP-60 and a common copy of WSC273 have the same format (`wsc273`).
 
 Blocks 2k and 2k + 1 of a file, counted from 0, are a minimal pair. The files have no offsets; by the authors' rule, the
-pronoun is its first occurrence as a whole word.
+first whole-word occurrence of the pronoun is the query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MASK = "[MASK]"
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; a minimal pair shares a group.
 
-    In a folder, test.c.txt, if present, is the test split; otherwise the shares divide the training file.
+    In a folder, test.c.txt, if present, is the test split; otherwise the training file is split at random.
     """
     path = existing_path(settings.path, ORIGIN.files)
     train, test = (path / TRAIN, path / TEST) if path.is_dir() else (path, None)
@@ -38,7 +38,7 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (location, block) for every block of a file whose pairs have the same candidates."""
+    """Yield (location, block) for every block of a file; check that the blocks of a pair have the same candidates."""
     items = list(four_line_items(path))
     for (_, one), (where, other) in zip(items[::2], items[1::2], strict=False):
         first, second = ({name.lower() for name in row["names"]} for row in (one, other))
@@ -91,7 +91,7 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """Build the example of a block whose sentence has [MASK] for the pronoun, which `BLANK` replaces."""
+    """Build the example of a block whose sentence has [MASK] in place of the pronoun; `BLANK` replaces [MASK]."""
     if row["text"].count(_MASK) != 1:
         raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")
     text = " ".join(row["text"].replace(_MASK, BLANK).split())

@@ -21,7 +21,7 @@ HEAD_FIELDS, SPAN_FIELDS = ("head",), ("minspan", "min")
 """Names of the parts that give the head word, and of those that give the minimal span, which lists the head first."""
 
 _ENTITY_FIELDS = ("eid", "grp")
-_FREE_FIELDS = ("identity", "other")  # the last part, in which hyphens may stand
+_FREE_FIELDS = ("identity", "other")  # parts that may contain hyphens if they are last
 _BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
 _PIECE = re.compile(r"(.*)\[(\d+)/(\d+)\]")
 _EXAMPLE = "# global.Entity = eid-etype-head-other"
@@ -29,13 +29,13 @@ _EXAMPLE = "# global.Entity = eid-etype-head-other"
 
 @dataclass(frozen=True)
 class Bracket:
-    """Bracket of CoNLL-U around a mention."""
+    """Opening or closing bracket of a mention in CoNLL-U, or both for a mention of one word."""
 
     where: str  # file and line
     row: int  # index of the token's row in the document, from 0, empty nodes included
     parts: tuple[str, ...]  # the hyphen-separated parts of the bracket's content
-    opens: bool  # whether a mention begins with the row
-    closes: bool  # whether a mention ends with the row
+    opens: bool  # whether a mention begins at the row
+    closes: bool  # whether a mention ends at the row
 
     def __str__(self) -> str:
         return f"{'(' * self.opens}{'-'.join(self.parts)}{')' * self.closes}"
@@ -132,10 +132,10 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
 
 
 def undeclared_entity(brackets: Brackets) -> int:
-    """Return the index of the part that is the entity in a file that does not declare it.
+    """Return the index of the part that is the entity in a file that does not declare the parts of its brackets.
 
-    With this part as the entity, all brackets must be matched. If brackets have several parts, the part must also be
-    next to one of GUM's entity types; without entity types, at least one bracket must only close.
+    With this part as the entity, all brackets must be matched. If brackets have several parts, the entity must also be
+    next to one of GUM's entity types; without entity types, there must be a bracket that closes without opening.
     """
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
     closing = [bracket for bracket in brackets if bracket is not None and not bracket.opens]

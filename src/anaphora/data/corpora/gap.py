@@ -23,7 +23,7 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report; rows with the same text share a group.
 
     In a folder, gap-validation.tsv, if present, is the test split, and the dev split is taken from gap-development.tsv;
-    on the hub these are the splits "validation" and "train". A single file is divided by the shares.
+    on the hub these are the splits "validation" and "train". A single file is split at random.
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),
@@ -44,7 +44,7 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Return the character span of the words in a field, from their offset."""
+    """Return the character span of a field's words in the text, from the field's offset."""
     words, offset = reading.text_of(row, field), str(row[f"{field}-offset"])
     start = whole_number(offset)
     if start is None:

@@ -67,7 +67,7 @@ def _example(row: Row) -> Example:
 
 
 def _single_value(row: Row, field: str) -> str:
-    """Return the only string in the list of a field, which may not be empty."""
+    """Return the only entry of the list in a field, a non-empty string."""
     value = row.get(field)
     if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):
         raise UserError(f"{field}: {value!r} must be a list of one text")

@@ -1,7 +1,7 @@
 """Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
 
 Rows without a label or text, and texts with placeholders for words, are dropped. So are dev texts that are also in
-test, and training texts that are repeated or also in dev or test: ChnSentiCorp has a quarter of its dev texts in train.
+test, and training texts that are repeated or also in dev or test: a quarter of ChnSentiCorp's dev texts are in train.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and the report.
 
-    The splits are those of the file names, of the hub, or of a column `split`; "dev", "validation", "valid" and "val"
-    in the hub or the column are joined. If train has no labelled text, dev becomes train; otherwise, if test has none,
-    dev becomes test. A missing dev or test split is taken from train by its share.
+    The splits are those of the file names, of the hub, or of a column `split`; on the hub or in the column, "dev",
+    "validation", "valid" and "val" are one split. If train has no labelled text, dev becomes train; otherwise, if test
+    has none, dev becomes test. A missing dev or test split is drawn from train at random.
 
     Raises:
         UserError: a file or column is missing, a value is not allowed (the message names file, line, field and
@@ -111,7 +111,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
-    """Return (path, split, label) of each file; if its name implies a label for all rows, this label, else None.
+    """Return (path, split, label) of each file; the label is None unless the file's name implies it for all rows.
 
     A single file, and both files of rotten_tomatoes, have the split "train". In any other folder, the first file of
     each split is used, in the order of `_SPLIT_NAMES` and `_SUFFIXES`.
@@ -246,7 +246,7 @@ def _is_header(cells: Sequence[str]) -> bool:
 
 
 def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
-    """Check that the first line of a .tsv file without a known header is a row, by its cells and its label."""
+    """Check that the first line of a .tsv file without a known header is a row and not another header."""
     if {cell.strip().lower() for cell in rows[0]} & _HEADER:
         known = ", ".join(sorted(_HEADER))
         raise UserError(f"{where}: columns {', '.join(rows[0])} must be some of {known}, in lower case and each once")

@@ -86,7 +86,7 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Return the spans at which the wanted words follow one another; a longer Chinese word may end in the first."""
+    """Return the spans of the wanted words in sequence; the first may also be the end of a longer Chinese word."""
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

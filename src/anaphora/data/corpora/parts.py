@@ -34,7 +34,7 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     try:
         with _offline_if_unreachable():
             loaded = load_dataset(f"{owner}/{name}", configuration or None)
-    except Exception as error:  # the library lets those of its network and file layers through, which are unrelated
+    except Exception as error:  # the errors of the library's network and file layers have no common class
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(
             f"data.path ({path}): not available from the hub ({reason}); give data.path={instead}"
@@ -80,10 +80,10 @@ def _hub_rows(path: str, instead: str) -> dict[str, list[tuple[str, Row]]]:
 def train_and_test_rows(
     path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
-    """Return the rows (location, row) of a corpus's training part and of its public test part, or None if it has none.
+    """Return the (location, row) pairs of a corpus's training part, and of its public test part, or None without one.
 
     On the hub these are the splits "train" and "validation". A single file is the training part; in a folder, `train`
-    returns the training file, and the test file may be missing. Errors name the needed `files`.
+    returns the training file, and the test file may be missing. `files` describes the needed files in error messages.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.

@@ -40,7 +40,7 @@ def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], R
     """Return the texts by split and the report, with a row per paragraph.
 
     Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
-    without an official split are divided by the shares. At least one text must be left.
+    without an official split are assigned to splits at random. It is an error if no text is left.
     """
     splits: dict[str, list[Text]] = {split: [] for split in SPLITS}
     free: list[Text] = []
@@ -115,7 +115,7 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Yield the documents of a file; the group of each is `place`, the path in the data folder, and its number."""
+    """Yield the documents of a file; each is a group, named by `place` (path in the data folder) and its number."""
     match _format(path):
         case ".jsonl":
             for number, (where, row) in enumerate(json_lines(path), start=1):

@@ -1,7 +1,7 @@
 """Functions shared by the corpus readers: reading of rows, and their conversion to Examples.
 
-A row that cannot become an example is dropped with a reason. A missing file, or a row that violates the format of its
-file, is a `UserError` of the corpus's `read`; the message names file, line, field, value and what is allowed.
+A row that cannot become an example is dropped with a reason. For a missing file, or a row that violates the format of
+its file, `read` raises a `UserError`; the message names file, line, field, value and what is allowed.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
 from anaphora.data.example import Example, Span, in_text_order
 from anaphora.settings.data import ExternalCorpus
 
-BLANK = "_"  # symbol in place of the pronoun if a corpus has a gap or a mask, as in WinoGrande
+BLANK = "_"  # symbol in place of the pronoun in corpora with a blank or mask, such as WinoGrande
 
 _BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 _QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
-"""Messages of Python's csv module for a missing quote or a single quote inside a quoted cell."""
+"""Messages of Python's csv module for a missing closing quote or an unpaired quote inside a quoted cell."""
 
 Row = Mapping[str, Any]
 Converted = TypeVar("Converted")
@@ -168,11 +168,11 @@ def rows_below_header(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ("file, line 3", cells by column) for every row below the header of a table; empty lines are skipped.
 
-    The line number of a row of several lines is that of the last one.
+    A row of several lines is located by its last line.
 
     Raises:
         UserError: one of `columns` is missing, two columns have the same name, a row has more or fewer cells than the
-            header or repeats it, or a quote is misplaced.
+            header or repeats the header, or a quote is misplaced.
     """
     with csv_errors(path, rows):
         header = rows.fieldnames or ()
@@ -219,7 +219,7 @@ def text_of(row: Row, field: str) -> str:
 
 
 def check_words(text: str) -> None:
-    """Check that a text has no placeholders for its words (`lacks_words`); otherwise its row is dropped."""
+    """Raise DroppedRowError if a text has placeholders for its words (`lacks_words`)."""
     if lacks_words(text):
         raise DroppedRowError(WITHOUT_WORDS)
 
@@ -292,10 +292,10 @@ def example_of(
     minimal_pair: str = "",
     **factors: str,
 ) -> Example:
-    """Build an example with the factors `corpus`, `form` (the pronoun in lower case) and, if this implies it, `gender`.
+    """Build an example with the factors `corpus`, `form` (lower-case pronoun) and, if the form implies one, `gender`.
 
-    `mentions` are the spans of each candidate's mentions, in any order, and `right` the antecedents' indices there. A
-    `gender` among the further `factors` overrides that of the form.
+    `mentions` are the spans of each candidate's mentions, in any order, and `right` the indices of the antecedents in
+    `mentions`. A `gender` in `factors`, the further factors, overrides that of the form.
 
     Raises:
         DroppedRowError: the text has placeholders for its words.
@@ -320,11 +320,11 @@ def example_of(
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Return the examples of a file without group names, with `group` and `minimal_pair` set; both begin with `corpus`.
+    """Set `group` and `minimal_pair` of the examples of a file that does not name groups; both begin with `corpus`.
 
-    The examples are in the order of the file, and `questions` are their (candidates, answer), where any other key of a
-    group may stand for the candidates. Adjacent examples with the same candidates share a group. Within it, the first
-    and second example, the third and fourth, and so on are a minimal pair if their answers differ.
+    `examples` are in the order of the file. `questions` has (key, answer) for each; the key is usually the set of
+    candidates. Adjacent examples with the same key share a group. Within a group, the first and second example, the
+    third and fourth, and so on are a minimal pair if their answers differ.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])

@@ -1,8 +1,8 @@
 """Reader of a user's own examples in a table, .jsonl, .csv or .parquet.
 
 The columns are text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of these for
-entities with several mentions) and antecedents (indices of candidates, from 0); optional are group, minimal_pair,
-factors and split. Lists and factors are JSON in CSV cells, and may be in Parquet cells. In .csv and .parquet, columns
+entities with several mentions) and antecedents (indices of candidates, from 0); group, minimal_pair, factors and split
+are optional. Lists and factors are JSON in CSV cells, and may be JSON in Parquet cells. In .csv and .parquet, columns
 without a name and the index that pandas writes are ignored.
 """
 
@@ -43,13 +43,13 @@ _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
-    The splits are those of a column `split`; without it, the shares divide the groups. Rows whose text has placeholders
+    The splits are those of a column `split`; without it, groups are split at random. Rows whose text has placeholders
     for its words are dropped.
 
     Raises:
         UserError: a row is invalid (the message names file, line or row, field, value and what is allowed), only some
-            rows have a split, a group or minimal pair is in two splits, a minimal pair is in two groups although shares
-            or folds divide the groups, or there is no row.
+            rows have a split, a group or minimal pair is in two splits, a minimal pair is in two groups although splits
+            or folds are drawn by group, or there is no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: defaultdict[str | None, list[Example]] = defaultdict(list)  # by split
@@ -93,7 +93,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
 
 
 def without_rows(path: Path, columns: str) -> UserError:
-    """Return the error for a table without rows; for a .csv file, whose only line may be a row, it names columns."""
+    """Return the error for a table without rows; for a .csv file, it says that the first line must name `columns`."""
     header = f" below its first line, which must name the columns {columns}" if path.suffix.lower() == ".csv" else ""
     return UserError(f"{path}: it has no rows{header}")
 
@@ -118,7 +118,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("file, line 3", values by column) for each row of a .csv file that has a value.
+    """Yield ("file, line 3", values by column) for each non-empty row of a .csv file.
 
     Spreadsheets write empty rows above the header and at the end.
     """

@@ -30,10 +30,10 @@ ORIGIN = Origin(files=f"a folder with {', '.join(OCCUPATIONS)} and files such as
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
-    If the folder has examples in both .dev and .test files, these are the splits, and train is empty; one part alone is
-    divided by the shares. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. Lines of type 1
-    with the same gender of the pronoun, one from each file, are a minimal pair, which differs only in the ending. Lines
-    without exactly one other occupation before the pronoun, or with unpaired brackets, are dropped.
+    If the folder has examples in both .dev and .test files, these are the splits, and train is empty; otherwise all
+    examples are split at random. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. In type 1,
+    those with the same gender of the pronoun, one from each file, are a minimal pair, which differs only in the ending.
+    Lines with unpaired brackets, or without exactly one other occupation before the pronoun, are dropped.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():

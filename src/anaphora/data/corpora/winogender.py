@@ -28,8 +28,8 @@ _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
-    The sentences of an occupation share a group. The two sentences of its templates with the same gender and
-    participant are a minimal pair. A sentence that does not match its template is dropped.
+    The sentences of an occupation share a group. Its two sentences with the same participant and gender, one from each
+    of its templates, are a minimal pair. A sentence that does not match its template is dropped.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):
@@ -68,7 +68,7 @@ def _example(row: Row, templates: Mapping[tuple[str, str], str]) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Compile a template to a pattern with the groups occupation and participant, with their articles, and pronoun."""
+    """Compile a template to a pattern with groups for pronoun, occupation and participant, the latter with articles."""
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

@@ -26,9 +26,9 @@ ORIGIN = Origin(
 def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and the report.
 
-    In a folder, or on the hub, the development part is the test split; a single file is divided by the shares. Groups
-    and minimal pairs follow from `qID`; without it, rows with the same options share a group. Rows without an answer
-    are dropped, as are those that `find_mentions` rejects.
+    In a folder, or on the hub, the development part is the test split; a single file is split at random. Groups and
+    minimal pairs follow from `qID`; without it, rows with the same options share a group. Rows without an answer are
+    dropped, as are those that `find_mentions` rejects.
     """
     train, development = train_and_test_rows(
         settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, reading.json_lines

@@ -25,7 +25,7 @@ WITHOUT_WORDS = N_("its words are left out, and [WORD] or _ stands in their plac
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the set of words of a text."""
+    """Return the set of the space-separated words of a string."""
     return frozenset(words.split())
 
 

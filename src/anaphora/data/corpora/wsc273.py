@@ -5,8 +5,8 @@ Two formats of the Winograd Schema Challenge are supported. The authors' WSColle
 common copy with [MASK] for the pronoun (Kocijan et al. 2019) consists of four-line blocks and always lists the correct
 answer first; candidates are sorted in text order, so that their order is no cue.
 
-Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016) come in the same copy, PDP.txt, where the form of
-the pronoun is lost too. Adjacent questions whose first four words are the same are about one passage and share a group.
+Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016) are part of that copy: PDP.txt, also with [MASK] for
+the pronoun. Adjacent questions whose first four words are the same are about one passage and share a group.
 """
 
 from __future__ import annotations
