@@ -19,7 +19,7 @@ The tokenizer splits a sequence of Chinese characters further, by its vocabulary
 
 CHINESE_CHARACTER = re.compile(f"[{CHINESE_RANGES}]")
 WIDE_RANGES = "\u2e80-\u9fff\uf900-\uffef\U00020000-\U0010ffff"
-"""Chinese characters, including rare ones, and full-width marks, which need a Chinese font and no spaces around them."""
+"""Chinese characters, including rare ones, and full-width marks, which need a Chinese font and no spaces around."""
 WIDE_CHARACTER = re.compile(f"[{WIDE_RANGES}]")
 
 _WORD = re.compile(WORD_PATTERN)
