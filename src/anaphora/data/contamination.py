@@ -30,7 +30,7 @@ _WORD = re.compile(rf"[{CHINESE_RANGES}]|[^\W_{CHINESE_RANGES}]+")
 _CONLL = ".conll"
 _SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", _CONLL, ".conllu", ".tokens", ".xml", ".parquet")
 _BASE = np.uint64(0x9E3779B97F4A7C15)
-_PARAGRAPHS_PER_CALL = 20_000  # paragraphs
+_PARAGRAPHS_PER_CALL = 20_000  # number of paragraphs hashed at a time
 _FIRST_BITS = 24
 
 Hashes = NDArray[np.uint64]
@@ -55,19 +55,19 @@ class EvaluationNgrams:
     def __init__(self, paths: Sequence[str]) -> None:
         short = [Path(path).name for path in paths]
         self.names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
-        self._numbers: dict[str, int] = {}  # of the words met so far, in `_codes`
+        self._numbers: dict[str, int] = {}  # index in `_codes` of each word so far
         self._codes = np.empty(0, dtype=np.uint64)
         hashes = []
         for path in paths:
             texts = chain.from_iterable(map(evaluation_texts, evaluation_files([path])))
             hashes.append(self._hashes(list(texts))[0])
-            if not len(hashes[-1]):  # it protects nothing
+            if not len(hashes[-1]):  # such a path would exclude no text
                 raise UserError(f"data.without ({path}): it has no {NGRAM_LENGTH} words in a row that could be shared")
         every = np.concatenate([np.empty(0, np.uint64), *hashes])
         source = np.repeat(np.arange(len(hashes)), [len(each) for each in hashes])
         self._known, first = np.unique(every, return_index=True)
         self._source = source[first]
-        # Almost every look-up ends with this filter: the sorted hashes are searched for what passes it.
+        # The sorted hashes are searched only for the few hashes whose first bits pass this filter.
         self._passes = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
         self._passes[_first_bits(self._known)] = True
 

@@ -17,7 +17,7 @@ Span = tuple[int, int]  # start and exclusive end of a span of text, in code poi
 Question = tuple[str, int]  # text of an example and start of its pronoun
 _OLDER_MINIMAL_PAIR = "twin"
 _COUNTS = tuple(str(count) for count in range(1, 10))
-_LONGEST_NUMBER = 9  # digits of a distance or a place in a text
+_LONGEST_NUMBER = 9  # maximum number of digits of a distance or a character offset
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,7 +130,7 @@ class Example:
 
 
 def unchecked_example(**fields: Any) -> Example:
-    """Build an example from all its fields, which must be valid: the checks take most of the time."""
+    """Build an example from all its fields without checks, which take most of the time; the fields must be valid."""
     example = object.__new__(Example)
     for name, value in fields.items():
         getattr(Example, name).__set__(example, value)  # since a frozen example refuses `setattr`
@@ -138,7 +138,7 @@ def unchecked_example(**fields: Any) -> Example:
 
 
 def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
-    """Build examples from a list of values for each of their fields, as `unchecked_example` does, but faster."""
+    """Build examples without checks from the values of each field; faster than a loop over `unchecked_example`."""
     examples = [object.__new__(Example) for _ in columns["text"]]
     for name, values in columns.items():
         assign = getattr(Example, name).__set__
@@ -245,7 +245,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
     if _OLDER_MINIMAL_PAIR in record and "minimal_pair" not in record:
         record = {"minimal_pair" if name == _OLDER_MINIMAL_PAIR else name: record[name] for name in record}
     allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
-    for name in record:  # first: a field with a capital letter is not missing, but written in another way
+    for name in record:  # first: a field with a capital letter is misspelt, not missing
         if name not in allowed:
             raise UserError(f"{name}: unknown field; allowed: {', '.join(allowed)}; in a file also split")
     for name in allowed[:5]:
@@ -274,7 +274,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
         if "," in factors["subject"] or not set(factors["subject"]) <= set("0123456789"):
             raise _reserved_factor("subject", factors, "the index of a candidate")
         factors["subject"] = _reindexed("factors.subject", factors["subject"], new_indices)
-    if factors.get("kind", "") not in ("", "set", "role"):  # it decides which shortcuts and rules apply
+    if factors.get("kind", "") not in ("", "set", "role"):  # it decides which shortcut baselines and rules apply
         raise _reserved_factor("kind", factors, "set or role")
     for name in ("pronouns", "voices"):  # the number of items of a quad that share cue and order
         if name in factors and factors[name] not in _COUNTS:
@@ -342,10 +342,10 @@ def format_span(span: Span) -> str:
 def _checked_extents(
     factors: Mapping[str, str], length: int, candidates: Sequence[Sequence[Span]], new_indices: Sequence[int]
 ) -> dict[str, str]:
-    """Check the factors `extent` and `extents`, the whole mentions of an item whose spans are head words.
+    """Check the factors `extent` and `extents`, spans of whole mentions, and return them with candidates in text order.
 
-    The text has `length` characters. The given candidates are in the record's order, and `new_indices` are their
-    indices in text order, which both returned factors have.
+    The text has `length` characters. `candidates` and the given factors are in the record's order; `new_indices` are
+    the candidates' indices in text order.
     """
 
     def is_span(written: str) -> bool:

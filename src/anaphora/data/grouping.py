@@ -24,7 +24,7 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
 
 
 def portions(sizes: Iterable[int], most: int) -> list[list[int]]:
-    """Return consecutive indices in portions with a total size of at most `most`, or with a single index."""
+    """Divide indices into consecutive portions of total size at most `most`; a larger item is a portion by itself."""
     together: list[list[int]] = []
     held = 0
     for index, size in enumerate(sizes):

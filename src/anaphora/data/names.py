@@ -17,7 +17,7 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
     Candidates and antecedents keep their order; spans are adjusted to the lengths of the new names. If the first or
     last word of a name occurs alone ("Lee" of "Anna Lee"), the first or last word of the new name replaces it, unless
-    two candidates share the word. A factor that is a candidate's name, or holds places of the text, is adjusted too.
+    two candidates share the word. Factors that are a candidate's name or contain character offsets are adjusted too.
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
     written |= _name_parts(example, names, [example.pronoun, *written])
@@ -33,7 +33,7 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
 
 def _factor(name: str, value: str, example: Example, names: Sequence[str], moved: Mapping[Span, Span]) -> str:
-    """Return the value of a factor after `replace_spans`, which gave `moved`, has renamed the candidates."""
+    """Return a factor's value after the candidates were renamed; `moved` is the span mapping of `replace_spans`."""
 
     def place(written: re.Match[str]) -> str:
         longer = (to[1] - to[0] - (end - start) for (start, end), to in moved.items() if end <= int(written[0]))
@@ -68,10 +68,10 @@ def with_exchanged_names(example: Example) -> Example:
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
     """Copy each example `copies` times with names drawn from the candidates of all examples.
 
-    A new name comes from an example with the same factor `gender`, or likewise without it. It does not occur in the
-    text, differs from the example's other new names, and consists of one word if the old name does, and otherwise of
-    several words. If 20 draws give no such name, the old name is kept. After Liu 2019 (Anonymized BERT), who uses a few
-    common names.
+    A new name comes from an example with the same factor `gender`; if there is no such factor, from another without it.
+    It does not occur in the text, differs from the example's other new names, and has one word if the old name has one,
+    otherwise several. If 20 draws give no such name, the old name is kept. After Liu 2019 (Anonymized BERT), who uses a
+    few common names.
     """
     pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
     for example in examples:
@@ -111,4 +111,4 @@ def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -
 
 
 _DRAWS = 20
-_PLACES = ("extent", "extents", "word_parts", "event_names")  # factors that hold places of the text
+_PLACES = ("extent", "extents", "word_parts", "event_names")  # factors that contain character offsets

@@ -1,4 +1,4 @@
-"""Checks that user-given offsets cover whole words, and detection of the unit in which they do."""
+"""Checks that user-given offsets cover whole words, and detection of offsets in other units, such as bytes."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
-    """Return a clause that names the other units of offsets in which all spans cover whole words, if any.
+    """Return a clause of a message that names the units, such as bytes, in which the offsets cover whole words.
 
-    Spans may be outside the text. The clause is "" if they cover whole words as characters, or in none of the units.
+    The clause is "" if there is no such unit, or if characters are one. Spans may be outside the text.
     """
     if _fit(text, spans):
         return ""
@@ -77,7 +77,7 @@ def _fit(text: str, spans: Sequence[_Span]) -> bool:
 
 
 def _other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
-    """Yield names of other units, each with a function that converts a span to characters.
+    """Yield the name of each other unit of offsets, and a function that converts a span to characters.
 
     An offset that is not the start of a character becomes -1.
     """

@@ -22,8 +22,8 @@ _ENGLISH = """
     he him his himself she her hers herself it its itself they them their theirs themself themselves
 """
 _CHINESE = (
-    "(?<!(?<!尤)其)(?<!吉(?=他))(?<![维維](?=他命))(?<![马馬]耳(?=他))"  # others, guitar, vitamin, Malta
-    "(?:[她它牠祂]|他(?:(?=[们們])|(?![乡鄉](?!下)|人(?:[的之或，。！？、；]|$))))[们們]?"  # nor 他乡 and 他人
+    "(?<!(?<!尤)其)(?<!吉(?=他))(?<![维維](?=他命))(?<![马馬]耳(?=他))"  # not 其他, 吉他, 维他命, 马耳他
+    "(?:[她它牠祂]|他(?:(?=[们們])|(?![乡鄉](?!下)|人(?:[的之或，。！？、；]|$))))[们們]?"  # not 他乡, 他人
 )
 
 
@@ -58,7 +58,7 @@ def example_from_query(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> Example:
-    """Build an example from a sentence, with pronoun and candidates given as words or as characters "start:end".
+    """Build an example from a sentence, with pronoun and candidates given as words or as offsets "start:end".
 
     Args:
         text: the sentence.
@@ -213,9 +213,9 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD, and the offset in the given text of each of its characters and of its end.
+    """Return a text in NFD, and for each of its characters and its end the offset in the given text.
 
-    The offset is None for a character inside a decomposed one.
+    The offset is None for all code points of a decomposed character but the first.
     """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)

@@ -59,7 +59,7 @@ def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> datasets.Features:
 
 
 def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, features: datasets.Features) -> pyarrow.Table:
-    """Convert items to an Arrow table with the given column types; return a table as it is."""
+    """Convert items to an Arrow table with the given column types; return a table unchanged."""
     import pyarrow
 
     if isinstance(items, pyarrow.Table):
@@ -68,7 +68,7 @@ def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, features
 
 
 class GroupRows:
-    """Groups of examples whose spans cut no word, as Arrow rows, which take a fifth of the memory of the objects."""
+    """Groups of examples as Arrow rows, a fifth of the size of the Python objects; no span may cut a word."""
 
     def __init__(self) -> None:
         self._groups: list[list[Example]] = []  # not converted yet
@@ -86,7 +86,7 @@ class GroupRows:
             self._convert()
 
     def table(self, order: Sequence[int]) -> pyarrow.Table:
-        """Return the rows of the groups with the given indices, in their order, and free all rows; call it once."""
+        """Return the rows of the groups with the given indices, in the given order, and free all rows; call it once."""
         import pyarrow
 
         if self._groups:
@@ -113,7 +113,7 @@ class GroupRows:
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
-    """Convert items, of which no span cuts a word if `has_whole_words`, to a list per column; factors become JSON."""
+    """Convert items to a list per column, factors to JSON; `has_whole_words` states that no span cuts a word."""
     columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
     if "factors" in columns:
         if not has_whole_words:
@@ -123,7 +123,7 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return the factors; `word_parts` has the starts of spans that cut a word, for `check_offsets`."""
+    """Return the factors; `word_parts` lists the starts of spans that cut a word, for `check_offsets` to accept."""
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 
@@ -135,7 +135,7 @@ def _written_factors(factors: Sequence[dict[str, str]]) -> list[str]:
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
-    """Return the rows of a table with the given indices, in their order, without reading other rows from disk."""
+    """Return the rows of a table with the given indices, in the given order, without reading other rows from disk."""
     import pyarrow
 
     runs: list[list[int]] = []  # first and past-the-last row

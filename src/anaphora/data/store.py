@@ -50,9 +50,9 @@ class Corpus:
     """
 
     splits: Mapping[str, datasets.Dataset]  # empty splits included
-    words: tuple[str, ...]  # that a tokenizer should not split; in this package, only the controlled corpus has any
+    words: tuple[str, ...]  # words that a tokenizer should not split; () for all of our corpora but the controlled one
     report: ReadingReport
-    fingerprint: str  # hash of settings, code and local files that determine the items; ends the cache folder's name
+    fingerprint: str  # hash of settings, code and local files that determine the items; suffix of the cache folder
 
     def examples(self, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
         """Return the examples of a split ("train", "dev", "test"), or only those with the given indices."""
@@ -110,7 +110,7 @@ class Corpus:
         known = ("text", "pronoun", "candidates", "antecedents", "label")
         names = [name for name in known if name in table.column_names]
         texts, keys = table.select(["text"]), [("text", "ascending")]
-        if "pronoun" in names:  # several pronouns of one text
+        if "pronoun" in names:  # a text may have several pronouns
             texts = texts.append_column("start", compute.list_element(table.column("pronoun"), 0))
             keys.append(("start", "ascending"))
         order = compute.sort_indices(texts, sort_keys=keys)
@@ -176,7 +176,7 @@ def load(settings: data_settings.Data) -> Corpus:
         )
     fingerprint = _fingerprint(settings)
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
-    remove_leftovers(cache_folder(), depth=0)  # also where nothing is written: another process may have finished it
+    remove_leftovers(cache_folder(), depth=0)  # even if nothing is written: another process may have built the corpus
     if not directory.exists():
         reader = reader_module(settings)
         with cache_advice():
@@ -196,7 +196,7 @@ def load(settings: data_settings.Data) -> Corpus:
             with cache_advice():
                 _write(directory, splits, report, words, schema_of(item_columns(settings)))
         except UserError:
-            # Another process may have made the same corpus meanwhile: its copy is as good.
+            # Another process may have built the same corpus meanwhile.
             if not directory.exists():
                 raise
     return _open(directory, fingerprint, schema_of(item_columns(settings)))
@@ -262,7 +262,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Return the splits with fold `settings.fold` of the train and dev items as dev split, and the rest as train."""
+    """Divide the train and dev items into folds; return fold `settings.fold` as dev, the others as train, and test."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):

@@ -1,4 +1,4 @@
-"""Batches of packed rows or of length buckets, in an order that depends only on (seed, epoch), and masking of words.
+"""Batches of packed rows, or of items of similar length, in an order fixed by seed and epoch; and masking of words.
 
 Axes: N items, T tokens per row, Q minimal pairs.
 """
@@ -32,7 +32,7 @@ def plan_batches(
     Args:
         lengths: (N,) number of tokens of each item.
         order: indices of units; each window of `batching.window` units is assigned in the order of their lengths.
-        units: item indices of each unit, which share a batch, and in packed rows also a row; None if items are units.
+        units: item indices of each unit; its items share a batch and, if packed, a row. None if each item is a unit.
 
     Returns:
         Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.
@@ -94,7 +94,7 @@ class MinimalPairs:
     def __init__(self, data: EncodedSplit) -> None:
         sets: dict[object, list[int]] = {}
         for number, example in enumerate(data.examples):
-            # If candidates differ in wording, answers cannot be compared one by one.
+            # Answers can be compared only if the candidates have the same words in the same order.
             names = tuple(example.words(index).lower() for index in range(len(example.candidates)))
             sets.setdefault((example.minimal_pair, names) if example.minimal_pair else number, []).append(number)
         self.batch_units = list(sets.values())
@@ -133,11 +133,10 @@ class TrainingBatches:
     shortest groups.
 
     Args:
-        slots: number of slots, the numbers that mark candidates, drawn at random for each item; 0 if candidates are not
-            marked.
+        slots: number of slots, numbers that mark candidates and are assigned at random in each item; 0 for no marks.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
-        own_share: share of the visible words whose own tokens are predicted, from 0 to 1.
+        own_share: share of the unmasked words whose tokens are predicted as well, from 0 to 1.
 
     Raises:
         UserError: the split is empty.
@@ -163,7 +162,7 @@ class TrainingBatches:
 
     def between(self, first: int, last: int) -> Iterator[Batch]:
         """Yield the batches of steps first, first + 1, ..., last - 1."""
-        # Calls continue where the last one ended, so that earlier epochs need not be planned again.
+        # A call usually continues where the last one ended; earlier epochs then need not be planned again.
         epoch = self._latest
         if epoch is None or first < epoch.first_step:
             epoch = self._plan(0, 0)
@@ -180,7 +179,7 @@ class TrainingBatches:
             first_items = order if units is None else np.array([units[unit][0] for unit in order])
             order = order[self._length_ranks[first_items] < self.batching.shortest_first[epoch]]
         batches = plan_batches(self.data.ids.lengths, self.batching, order, units)
-        # Within a window rows come longest first; the order of batches must not follow it.
+        # The rows of a window are sorted by length; batches are shuffled, so that training does not follow this order.
         self._latest = _Epoch(epoch, first_step, [batches[number] for number in draw.permutation(len(batches))])
         return self._latest
 
@@ -216,7 +215,7 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
 
 
 def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:
-    """Yield batches with every item once, in which items of similar length are together."""
+    """Yield batches of items of similar length; every item occurs once."""
     order = np.argsort(data.ids.lengths, kind="stable")
     for rows in plan_batches(data.ids.lengths, batching, order):
         yield data.batch(rows, slots)
@@ -239,8 +238,8 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
     """Mask words with probability `share` for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged.
 
     After Devlin et al. 2019, section 3.1, with whole-word masking: all subwords of a word are masked together, and
-    random tokens of a vocabulary of the given size are drawn for each subword. Special tokens, padding, unknown words
-    and pronouns are never masked.
+    each gets its own random token from a vocabulary of the given size. Special tokens, padding, unknown words and
+    pronouns are never masked.
     """
     ids = batch.ids.flatten().numpy()
     word_of, chosen = _drawn_words(batch, share, draw)
@@ -254,7 +253,7 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Return the batch with `own_positions`, visible words to predict; each word is drawn with probability `share`.
+    """Set `own_positions` to unmasked words that are to be predicted, each drawn with probability `share`.
 
     All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
     never chosen.

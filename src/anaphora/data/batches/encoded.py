@@ -85,7 +85,7 @@ class EncodedSplit:
         self.examples = examples
         self.tokens: list[TokenizedText] = []
         self.vocabulary = tokenizer.size
-        # The tokens of a random tokenizer depend on the size of the calls.
+        # The tokens of a random tokenizer depend on the number of texts in a call.
         size = len(examples) if tokenizer.is_random or keeps_tokens else ENCODED_AT_ONCE
         parts = []
         candidates: list[int] = []
@@ -157,7 +157,7 @@ class EncodedSplit:
                 order; None assigns slots 1, 2, ... in order.
 
         Raises:
-            UserError: there are fewer slots than candidates of any item of the split.
+            UserError: an item of the split has more candidates than there are slots.
         """
         items = np.fromiter((item for row in rows for item in row), dtype=np.int64)
         lengths = self.ids.lengths[items]

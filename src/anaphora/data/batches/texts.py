@@ -1,4 +1,4 @@
-"""Encoded texts: chunks for pre-training, for classification, or with the words whose attention is extracted.
+"""Texts encoded in chunks, for pre-training, classification, or extraction of the attention weights of words.
 
 Chunks have at most `longest` tokens, special tokens at their ends included, and are split between words if possible.
 Unless the tokenizer is random, the tokens are cached, since tokenizing ten million words takes long.
@@ -146,7 +146,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each segment; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is outside."""
+    """Tokenize each segment; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is no word."""
     parts = []
     opening, closing = map(len, tokenizer.surrounding_tokens())
     for begin in range(0, len(different), _SEGMENTS_PER_CALL):
@@ -159,7 +159,7 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
     word = words.flat
     begins = np.ones(len(word), dtype=np.int8)
     begins[1:] = word[1:] != word[:-1]
-    begins[ids.starts[ids.lengths > 0]] = 1  # the word before may have had the same number
+    begins[ids.starts[ids.lengths > 0]] = 1  # the last word of the previous segment may have the same index
     begins[word < 0] = -1
     return ids, RaggedArray.joined(begins, ids.lengths)
 
@@ -169,11 +169,11 @@ def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[in
 
     Args:
         starts: ascending indices of the tokens that begin a word, where chunks are split if possible.
-        total, longest: number of tokens of the text, and the largest one of a chunk.
+        total, longest: number of tokens of the text, and maximum number of tokens of a chunk.
     """
     first = 0
     while total - first > longest:
-        # The last word that begins in a chunk is moved to the next chunk, unless it fills a whole chunk.
+        # A word that the end of a chunk would cut is moved to the next chunk, unless it begins the chunk.
         begin = int(starts[np.searchsorted(starts, first + longest, side="right") - 1])
         last = begin if begin > first else first + longest
         yield first, last
@@ -187,7 +187,7 @@ class QueriedChunk:
 
     text: int  # index of the text
     tokens: TokenizedText  # with special tokens at the ends; spans are characters of the whole text
-    queries: tuple[Span, ...]  # characters of the query words
+    queries: tuple[Span, ...]  # character spans of the query words
     query_tokens: tuple[tuple[int, ...], ...]  # indices of the tokens of each query word in the chunk
 
     @property
@@ -230,8 +230,8 @@ def queried_chunks(
 
     Args:
         longest: largest number of tokens of a chunk, special tokens included.
-        words: words and phrases whose occurrences are the queries; () for every word. A phrase across two chunks is a
-            query in the first one.
+        words: words and phrases whose occurrences are the queries; () for every word. A phrase that crosses two chunks
+            is a query in the first.
 
     Raises:
         UserError: `longest` leaves no room for a token besides the special tokens.

@@ -27,7 +27,7 @@ _POSSESSIVE = re.compile(r"['’]s$")
 _WORDS = re.compile(r"[a-z]+")
 _OPENING = 400  # characters at the start of a page that decide whether it is about a person
 _PRONOUNS, _SHARE = 5, 0.85  # least number of pronouns, and least share of one gender, that decide a page's gender
-_MIN_AGREEMENT = 0.9  # of the pages about bearers of a name
+_MIN_AGREEMENT = 0.9  # least share of the pages about bearers of a name that must have the same gender
 _MAX_NAME_WORDS = 4  # words of a name; more are a list or a work's title
 _NOT_IN_NAMES = word_set("""
     The In On At He She His Her Him Hers Himself Herself After When While And But As For From With By A An It They This
@@ -66,11 +66,11 @@ class NameLexicon:
     Attributes:
         given: number of pages about people of known gender for each given name.
         genders: "male" or "female" for each given name for which at least 90 % of these pages agree.
-        of: given names by gender, in the order of the pages.
-        families: the distinct family names, in the order of the pages.
+        of: given names by gender, in order of first occurrence.
+        families: the distinct family names, in order of first occurrence.
 
     Args:
-        documents: English texts; only those about a person, by title and first word, are used.
+        documents: English texts; only pages whose title and first word show that they are about a person are used.
     """
 
     def __init__(self, documents: Iterable[Text]) -> None:
@@ -144,7 +144,7 @@ class NameLexicon:
     ) -> tuple[str, str | None] | None:
         """Return (name, gender) of the person that a name refers to; None if it does not refer to a person.
 
-        The people mentioned so far are `known` by title and name or by part of the name; new people are added. If
+        `known` has the people mentioned so far, by title and name or by part of the name; new people are added. If
         `alone`, a given name alone may introduce a person.
         """
         first, last = words[0], words[-1]

@@ -1,7 +1,6 @@
-"""Silver-standard items for pre-training: English text with antecedents that are found by rules, unchecked.
+"""Silver-standard items for pre-training: English text with antecedents that are found by two rules, unchecked.
 
-The formats of plain text, and the paragraphs that are dropped, are those of `corpora.plain_text`. Both rules modify the
-text:
+The input formats and the dropped paragraphs are those of `corpora.plain_text`. Both rules modify the text:
 
 - by gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. Afterwards all
   names and pronouns of the passage are changed to one gender. Words such as "wife" or "actress" remain and may be a
@@ -54,7 +53,7 @@ _BEFORE_OBJECTS = word_set("""
 """)
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
 _MIN_WORDS = 20  # words of a passage
-_NO_ANTECEDENT_SHARE = 0.25  # share of the items by name with two other candidates, where there are three people
+_NO_ANTECEDENT_SHARE = 0.25  # share of the items by name that offer no antecedent, if two other people are possible
 _NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the nearest one
 ORIGIN, DECONTAMINATES, files = plain_text.ORIGIN, plain_text.DECONTAMINATES, plain_text.files
 
@@ -66,7 +65,7 @@ items are left out, since writers mostly return to the person named first, and a
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
     """Generate the items of one document, deterministically for each seed.
 
-    Passages of at most `words` words that name fewer than two people give no item.
+    A passage has at most `words` words; one that names fewer than two people gives no item.
     """
     draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
     subject = names.subject(document)
@@ -137,7 +136,7 @@ def _by_gender(people: _Passage, names: NameLexicon, subject: PageSubject | None
             continue
         other = draw.choice([person for person in mentions if person != right])
         if {written[slice(*span)] for span in mentions[right]} & {written[slice(*span)] for span in mentions[other]}:
-            continue  # both got one name
+            continue  # both people got the same name
         first = mentions[right][0] < mentions[other][0]
         possible.append((first, span, right, other))
     hard = [each for each in possible if not each[0]] or possible
@@ -226,7 +225,7 @@ def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
-    """Return the pronoun that replaces a name, and the end of the replaced text, with a possessive 's.
+    """Return the pronoun that replaces a name, and the end of the replaced text, which includes a possessive 's.
 
     None if neither the word before the name nor the text after it decides the pronoun's case.
     """
