@@ -165,7 +165,7 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
     if not train and not RunFiles(directory).weights.exists():
         return
     failure = directory / FAILURE_FILE
-    failure.unlink(missing_ok=True)  # left by the last attempt
+    failure.unlink(missing_ok=True)  # left by the previous attempt
     try:
         if query.of_runs:
             run = load_or_train(config, "choose another output= or name=", report=lambda _: None)
@@ -267,14 +267,14 @@ class StudyProgress:
             self._stop_in_time(left)
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return a run's record; if it is damaged, the run counts as unfinished, because it is measured again."""
+        """Return a run's record; a run with a damaged record counts as unfinished, because it is measured again."""
         try:
             return read_record(job, self.query)
         except UserError:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether the study still has to train a run or, without measures of runs, to measure its settings."""
+        """Return whether a run has yet to be trained or, if no measure needs runs, its settings to be measured."""
         if not self.plan.train:
             return False
         if self.query.of_runs:

@@ -67,8 +67,8 @@ class Slurm:
     minutes: int = 60  # time limit of a run; a run that reaches it is queued again and resumed
     timeouts: int = 3  # number of times a run may reach the limit before it counts as failed
     memory: float | None = 4  # memory of each run, in GB
-    gpus: int = 0  # GPUs of each run
-    partition: str | None = None  # by default that of the cluster
+    gpus: int = 0  # number of GPUs of each run
+    partition: str | None = None  # partition of the jobs; by default that of the cluster
     account: str | None = None  # account to charge for the time
     setup: list[str] = field(default_factory=list)  # shell commands before a run, for instance ["module load cuda"]
     more: list[str] = field(default_factory=list)  # other options of sbatch, for instance ["qos=long","exclusive"]
@@ -113,9 +113,9 @@ class StudyPlan:
     measures: list[str] = field(default_factory=lambda: ["scores"])
     rules: list[VerdictRule] = field(default_factory=list)  # the claim holds if all rules hold
     solved: float = 0.98  # task accuracy (0 to 1) from which a task counts as solved and alignment is compared
-    minutes: float | None = None  # stop if, judging by the first run, the study would take longer
+    minutes: float | None = None  # stop if the study would take longer, as estimated from the first run
     executor: str = "here"  # where runs are trained: `here`, or `slurm` for jobs on a cluster
-    slurm: Slurm = field(default_factory=Slurm)  # resources of these jobs
+    slurm: Slurm = field(default_factory=Slurm)  # resources of jobs on a cluster
     # Number of runs at a time, each in its own process if greater than 1; on a cluster, number of jobs at a time.
     side_by_side: int = 1
     threads: int | None = None  # threads of each run; by default torch decides, or runs share the cores; 1 on a cluster

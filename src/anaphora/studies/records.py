@@ -41,7 +41,7 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """Measures of every run of a study, with the split and the approximate number of items.
+    """Measures to take of every run of a study, with the split and the approximate number of items to measure on.
 
     If `items` is None, the run's own limit applies; without a limit, all items are measured.
     """
@@ -92,7 +92,7 @@ def read_record(job: Job, query: Query) -> RunRecord:
         return record(status="failed", error=failure["error"])
     stored = _read_measured(job.directory)
     wanted = asdict(query)
-    if not query.of_runs:  # without config.yaml, the settings are compared here
+    if not query.of_runs:  # there is no config.yaml, so the settings are compared here
         wanted["settings"] = settings_digest(job.config)
     if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
         head = tuple(stored["head"]) if stored["head"] else None

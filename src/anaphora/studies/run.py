@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 
 def run_study(plan: StudyPlan, folder: Path) -> Study:
-    """Train and measure what is missing, and write `study.json`, `study.csv`, figures, the page and the index.
+    """Train and measure missing runs, and write `study.json`, `study.csv`, figures, the page and the index.
 
-    The result has all cells, those outside `plan.only` included. `folder` holds the configuration files.
+    The result covers all cells, including those outside `plan.only`. `folder` holds the configuration files.
 
     Raises:
         UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, a
@@ -198,7 +198,7 @@ def _terminal_table(study: Study, language: str) -> Table:
         measure
         for group in study.groups_in(language)
         for measure in group.measures
-        # The measures of every layer would not fit in a line.
+        # The measures of all layers would not fit in a line.
         if measure not in NOT_COMPARED and not words.is_of_route(measure)
     )
     texts = (_("cell"), _("kind of items"), pgettext("number of", "runs"))

@@ -58,7 +58,7 @@ class StudyJob:
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """Run submitted to a cluster; `train` is False if it only measures a finished run."""
+    """Run submitted to a cluster; `train` is False if the job only measures a finished run."""
 
     job: submitit.Job[None]
     train: bool
@@ -86,7 +86,7 @@ class Cluster:
         kind: submitit's name of the cluster; "local" runs the jobs on this machine.
     """
 
-    at_a_time = sys.maxsize  # the cluster queues them itself
+    at_a_time = sys.maxsize  # the cluster limits the number itself
     outlives_command = True
 
     def __init__(self, plan: StudyPlan, query: Query, logs: Path, kind: str = "slurm") -> None:
@@ -125,7 +125,7 @@ class Cluster:
         say(notice.format(fresh=len(fresh), earlier=len(by_run)))
         if fresh:
             for job in fresh if self.plan.train else []:
-                (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # left by the last attempt
+                (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # left by the previous attempt
             calls = [self._call(job, self.plan.train) for job in fresh]
             for job, call, queued in zip(fresh, calls, self.submit(calls), strict=True):
                 by_run[_name(job)] = queued

@@ -1,7 +1,7 @@
 """Summary of a study's records: spreads over seeds, differences from the base cell, interactions and verdict.
 
-Values are lists over the plan's seeds; those of a pool are lists over the seeds of each of its cells. None stands for a
-run that is not finished or a measure that does not apply.
+Values are lists over the plan's seeds; for a pool, over the seeds of its first cell, its second cell, and so on. None
+stands for a run that is not finished or a measure that does not apply.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
 
 def table_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of `study.csv`: one per finished run, language and group, and one per other run; no pools."""
+    """Return the rows of `study.csv`: one per group of a finished run, one per other run, none for pools."""
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
         for number, run in enumerate(cell.runs):
@@ -274,7 +274,7 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds that a rule judges, those of its group minus those of its baseline if it has one."""
+    """Return the values over seeds that a rule judges: those of its group, minus those of any baseline."""
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 

@@ -1,6 +1,6 @@
 """Training losses, and the share of a batch from which a data-parallel process computes them.
 
-The parts of a loss are those of the prediction head, masked tokens, unmasked tokens, minimal pairs and attention
+A loss is a weighted sum of parts: prediction head, masked tokens, unmasked tokens, minimal pairs and attention
 supervision.
 """
 
@@ -20,7 +20,7 @@ from anaphora.settings.training import Supervision, Task
 
 @dataclass(frozen=True)
 class BatchShare(Batch):
-    """Rows of a batch that one of several ranks processes.
+    """Rows of a batch that one of several data-parallel ranks processes.
 
     Attributes:
         weights: (5,) weight of each of `PARTS`: its number of elements in the share times the number of ranks, divided

@@ -133,7 +133,7 @@ class TrainingModule(lightning.LightningModule):
         right = batch.gold[torch.arange(items, device=best.device)[:, None], best]
         self._add("attention_candidate_accuracy", right.float().sum(dim=1))
         self._add("attention_mass", (masses * batch.gold[:, None]).sum(dim=(1, 3)))
-        # Padding and other sentences have no words and get no weight.
+        # This includes padding and the [CLS] of other sentences, but they get no weight.
         special = (batch.words < 0)[batch.query_positions // batch.words.shape[1]].unsqueeze(1)  # (K, 1, T)
         on_special = torch.stack(
             [group_mean((layer * special).sum(-1), batch.query_items, items) for layer in output.rows]
@@ -180,7 +180,7 @@ class TrainingModule(lightning.LightningModule):
             self._collected.setdefault(name, []).append(values)
 
     def _add(self, name: str, value: Tensor) -> None:
-        value = full_precision(value.detach())  # a long sum in bfloat16 stops growing
+        value = full_precision(value.detach())  # in bfloat16, a long sum would stop growing
         self._sums[name] = self._sums[name] + value if name in self._sums else value
 
 

@@ -45,7 +45,7 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
         torch.cuda.set_device(local_device(processes, device))
     distributed.init_process_group("gloo", rank=processes.rank, world_size=processes.count)
     yield
-    distributed.barrier()  # all ranks see what rank 0 wrote
+    distributed.barrier()  # so that all ranks see what rank 0 wrote
     distributed.destroy_process_group()
 
 
@@ -157,7 +157,7 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
 
 
 class _StartedProcesses(ClusterEnvironment):
-    """Lightning environment of processes that already exist, possibly different numbers of them per machine."""
+    """Lightning environment for processes that already exist; machines may have different numbers of them."""
 
     def __init__(self, processes: Processes) -> None:
         super().__init__()

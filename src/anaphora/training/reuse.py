@@ -46,7 +46,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     if layout.config.exists() and not same_settings(read_config(layout.config), config):
         raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
-        # Its weights are the best before divergence and must not pass for a complete training.
+        # Its weights are the best before divergence and must not pass for those of a complete training.
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
         # A built-in corpus is fully determined by its settings.

@@ -56,7 +56,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and antecedent mass in each kind of map, at the head chosen for it if it has heads."""
+    """Draw candidate accuracy and antecedent mass of each kind of map, at the head or layer chosen for that kind."""
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():

@@ -1,7 +1,7 @@
 """Building blocks of the evidence figures: panels with shared rows, and curves over a count.
 
-Shares and losses are in [0, 1] in the data, and in percent or percentage points on the axes of curves, and of panels
-with `points`.
+Shares and accuracy drops are in [0, 1] in the data. The axes of curves, and of panels with `points`, are in percent or
+percentage points.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from anaphora.studies.schema import CellSummary, GroupSummary, Study
 PANEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass")
 """Measures that have a panel in `cells_figure`."""
 NOT_COMPARED = ("items", "chance", "quad_accuracy")
-"""Measures that neither curves nor the tables in the terminal show."""
+"""Measures shown neither as curves nor in the terminal tables."""
 _CHANCE_MEASURES = frozenset({"task_accuracy", "candidate_accuracy"})
 """Panel measures with a chance level."""
 _CUE_STYLES = {"set": (style.INK, "o"), "role": (style.ANTECEDENT, "D"), "all": (style.INK, "o")}

@@ -123,7 +123,7 @@ def measure_text(group: GroupSummary, measure: str) -> str:
 
 
 def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
-    """Return the median over seeds and, in brackets, the lowest and the highest value, formatted by `number_text`."""
+    """Return the median over seeds and, in brackets, minimum and maximum, formatted by `number_text`."""
     median, low, high = map(number_text, (spread.median, spread.lowest, spread.highest))
     return _("{median} ({low} to {high})").format(median=median, low=low, high=high)
 
@@ -136,14 +136,14 @@ def _rule_unit(row: RuleOutcome) -> str:
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return the statistic over seeds that a rule compares with its bounds in one language, with its unit."""
+    """Return the statistic over seeds that a rule compares with its bounds, in one language and with its unit."""
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return the median, lowest and highest value over seeds that a rule judges in one language, with the unit."""
+    """Return median, minimum and maximum over seeds of what a rule judges in one language, with the unit."""
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
