@@ -51,7 +51,7 @@ class GroupSpread:
 
 @dataclass(frozen=True, kw_only=True)
 class RowDivergence:
-    """Divergence between the pronoun's rows in two runs' chosen heads, for one language."""
+    """Divergence between the pronoun's rows in the chosen heads of two runs, for one language."""
 
     run: str
     other: str
@@ -62,7 +62,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, for each language, and kind of cue or "all", that a run has."""
+    """Return the spread of every measure over the runs, for each language and each kind of cue or "all" in any run."""
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):
@@ -133,7 +133,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 
 
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
-    """Return the Jensen-Shannon divergence in bits (Lin 1991) between two runs' word rows, for each pair of runs.
+    """Return the Jensen-Shannon divergence in bits (Lin 1991) between the word rows of each pair of runs.
 
     Head indices have no common meaning across seeds, so each run is compared in the head that it chose itself.
 

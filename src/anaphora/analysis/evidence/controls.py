@@ -1,4 +1,4 @@
-"""Trained controls: the changed settings of each, its expected result and its measured scores.
+"""Trained controls: their changed settings, expected results and measured scores.
 
 A control is a run with one component removed or changed, trained by the caller.
 """
@@ -171,7 +171,7 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a trained control's own head on development items, and evaluate the control on others.
+    """Choose a head of a trained control on development items, and evaluate the control on other items.
 
     Args:
         development: items on which the head is chosen.
@@ -236,8 +236,8 @@ def current(
 ) -> dict[str, Control | None]:
     """Return the stored controls without outdated ones, which were measured on other weights or items or by other code.
 
-    An outdated control of `CONTROLS` becomes None, one of `FURTHER_CONTROLS` is left out, and a printed notice names
-    all of them. Controls in files of earlier versions, which do not record the digests, count as outdated.
+    An outdated control in `CONTROLS` becomes None, one in `FURTHER_CONTROLS` is left out, and a printed notice names
+    all outdated controls. Controls in files of earlier versions, which do not record the digests, count as outdated.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:

@@ -89,7 +89,7 @@ class FixedProtocol:
 
     Attributes:
         metric, map, direction, split: main measure, the map and the direction of its rows, and the reported split.
-        alpha: largest corrected p-value that counts as significant.
+        alpha: significance level; corrected p-values below it count as significant.
         hash: hash of the protocol, the verdict's rules and the run's settings.
     """
 
@@ -112,7 +112,7 @@ class MeasuredOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Amount of evidence, and digests of the weights, the items and the measuring code.
+    """Numbers of items and untrained models, and digests of the weights, the items and the measuring code.
 
     Attributes:
         items: approximate number of main items for causal tests and further maps.
@@ -128,7 +128,7 @@ class Provenance:
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return the digests without the amounts."""
+        """Return only the digests."""
         return MeasuredOn(weights=self.weights, data=self.data, code=self.code)
 
 
@@ -194,14 +194,14 @@ class Evidence:
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
         untrained_models: number of untrained models that were measured.
         train_seconds: duration of the training in seconds.
-        reads_candidates: whether answers are read from the candidates' states, without attention to them.
-        verdict, verdict_at_head: verdicts by the rules on the head's layer, and on the head alone.
+        reads_candidates: whether the prediction head reads the candidates' states, so that no attention is needed.
+        verdict, verdict_at_head: verdicts by causal rules on the head's whole layer, and on the head alone.
         dropped: number of items left out of the scores, by reason.
-        undecided: number of scored items whose best answer is a tie between right and wrong candidates; such an item
-            counts as the share of tied candidates that are right. None in files of earlier versions.
+        undecided: number of scored items on which right and wrong answers tie for the highest score; such an item
+            counts as the share of tied answers that are right. None in files of earlier versions.
         heads_table: digest of tables/heads_dev.csv as written with these scores; scores of another split overwrite
             that file. None in files of earlier versions.
-        head_is_supervised: whether a loss trained the head's attention rows; None in files of earlier versions.
+        head_is_supervised: whether a loss supervised the head's attention rows; None in files of earlier versions.
     """
 
     version: int = VERSION
@@ -268,8 +268,8 @@ class Evidence:
         """Return the evidence from the output of `to_json`.
 
         Raises:
-            UserError: the version differs, a key is missing or unknown, or a value has the wrong type; the message
-                names it.
+            UserError: the version differs, a key is missing or unknown, or its value has the wrong type; the message
+                names the version or key.
         """
         if content.get("version") != VERSION:
             raise UserError(f"version: {content.get('version')!r} is not {VERSION}")

@@ -47,7 +47,7 @@ def example_sentences(
 ) -> list[ExampleSentence]:
     """Select up to `most` main items in rotation over language, type of cue, and correctness of the answer and head.
 
-    The items are chosen `among` the records with these indices, by default among all.
+    `among` holds the indices of the records to select from; by default all.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -71,7 +71,7 @@ def example_sentences(
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the four records of the first complete quad of a language and kind of cue; empty if there is none.
 
-    Quads without the label `kind` have the kind "all". Octads and quads with two pronouns per sentence are skipped,
+    Quads without the factor `kind` have the kind "all". Octads and quads with two pronouns per sentence are skipped,
     because their eight items do not fit a 2 x 2 layout of cues and orders.
     """
     scores = measurement.measured

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FIRST_UNTRAINED_SEED = 1_000_000
 """First seed of the untrained models, larger than the seeds of runs."""
 UNTRAINED_DEVELOPMENT, UNTRAINED_MEASURED = 1_000, 3_000
-"""Approximate numbers of items, in evenly spaced quads, on which an untrained model's head is chosen, then measured."""
+"""Approximate numbers of items, in evenly spaced quads, on which an untrained model's head is chosen and measured."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,14 +43,14 @@ class Measurement:
     """Scores of a model's heads and answers on one split of N items."""
 
     split: str
-    head: Head  # chosen on the development split unless the user named it
+    head: Head  # head chosen on the development split, or named by the user
     development: HeadScores
     measured: HeadScores
-    capture: Capture  # of the measured items; without records if rows were freed after scoring
+    capture: Capture  # capture of the measured items; without records if rows were freed after scoring
     baselines: dict[str, NDArray[np.float64]]  # correctness of each shortcut by name, (N,)
-    untrained: NDArray[np.float32]  # correctness of the head that each of R models chose, (R, N); NaN if not measured
+    untrained: NDArray[np.float32]  # correctness of the head chosen in each of R models, (R, N); NaN if not measured
     shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # result of `composition_shortcuts`
-    head_is_named: bool = False  # by the user, perhaps after seeing the items
+    head_is_named: bool = False  # whether the user named the head, perhaps after seeing the items
     reverse: NDArray[np.floating] | None = None  # weight from each candidate to the pronoun, (N, L, H, M)
 
     @property
@@ -66,7 +66,7 @@ class Measurement:
         return None if answers is None else answers.candidates[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """Return the evidence with the scores alone."""
+        """Return the evidence with only the scores."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -237,7 +237,7 @@ def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
 def untrained_correctness(
     control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
-    """Return the correctness of the head that each untrained model chooses on its development scores.
+    """Return the correctness of the head that is chosen in each untrained model on development items.
 
     Args:
         control: scores of each of R models on development items and on a subset of `examples`.

@@ -41,7 +41,7 @@ MAP_DEVELOPMENT_ITEMS = 400
 per item."""
 
 MAX_ATTRIBUTED_TOKENS = 20_000
-"""Maximum number of tokens to explain by integrated gradients. Longer data is subsampled in evenly spaced whole quads,
+"""Maximum number of tokens to explain by integrated gradients. Of longer data, evenly spaced whole quads are sampled,
 because each token costs `INTEGRATION_STEPS` forward and backward passes."""
 
 
@@ -108,7 +108,7 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
     """Return the stored evidence on a split if it was measured on the current weights and items by the current code.
 
-    Otherwise None; if the file is damaged, the error is printed.
+    Otherwise return None; if the file is damaged, also print the error.
     """
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:

@@ -1,4 +1,4 @@
-"""Settings of the evidence on a run: the protocol and the names of the controls; no heavy imports."""
+"""Settings of the evidence on a run: the protocol and the names of the controls; light imports only."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 class Protocol:
     """Settings that are fixed before anything is measured.
 
-    The report shows a hash of these settings, of metric, map, direction and split, of the verdict's thresholds and of
-    the run's settings.
+    The report shows one hash of these settings, metric, map, direction, split, the verdict's thresholds and the run's
+    settings.
     """
 
-    alpha: float = 0.05  # largest corrected p-value that counts as significant
+    alpha: float = 0.05  # significance level; corrected p-values below it count as significant
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -34,7 +34,7 @@ class EvidencePlan:
     """Settings for measuring the evidence on a run."""
 
     split: str = "test"  # `train`, `dev` or `test`
-    items: int = 800  # about how many main items, as whole quads, to use for causal tests and other maps
+    items: int = 800  # approximate number of main items, in whole quads, for causal tests and other maps
     untrained: int = 20  # number of untrained models to measure as a control
     protocol: Protocol = field(default_factory=Protocol)
 

@@ -52,8 +52,8 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
     """Return the head of a run chosen on the development split; None if no head was chosen.
 
-    The choice of the run's publishers (`run.origin`) comes before that in `run.directory`. It does not depend on the
-    split measured afterwards. A run with a head for each language has the folders "en" and "zh".
+    The head chosen by the run's publishers (`run.origin`) takes precedence over that in `run.directory`. The choice
+    does not depend on the split measured afterwards. A run with a head per language has the folders "en" and "zh".
 
     Args:
         language: language whose folder is searched first; then come the run's own scores, and those of any language.
@@ -170,7 +170,7 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
     """Write the tables of heads, templates and single items, then `metrics.json`; the caller locks the folder.
 
-    `metrics.json` is written last, so that its tables exist if it does.
+    `metrics.json` is written last, so that the tables exist if it does.
 
     Raises:
         UserError: a file cannot be written.

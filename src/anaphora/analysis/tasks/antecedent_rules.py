@@ -81,10 +81,10 @@ RULES: dict[str, tuple[Condition, ...]] = {
     "head match": (_same_head,),
     "sieve": (_same_words, _same_head, _agree),
 }
-"""Conditions of each rule, which picks the nearest mention that meets the first condition met by any, else the nearest.
+"""Conditions of each rule, tried in order until an earlier mention meets one; the nearest such mention is picked.
 
-Words are compared without case. Pronouns of the first or second person agree only with pronouns of the same person,
-because speakers are unknown.
+If no mention meets a condition, the nearest mention is picked. Words are compared without case. Pronouns of the first
+or second person agree only with pronouns of the same person, because speakers are unknown.
 """
 
 
@@ -117,8 +117,8 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     The features of a pronoun head come from a table. Other mentions are third person. They are plural if they contain
     "and", if the head or the first word is a plural word ("these", "people"), or if the head is in lower case and ends
     in s, but not ss, us or is; else they are singular. Their gender is that of the head word, else of the first other
-    word that is a title, a word for men or women or a first name, except the owner in a possessive. It is None without
-    such a word or with "and".
+    word that is a title, a word for men or women or a first name, except the owner in a possessive. The gender is None
+    without such a word or with "and".
     """
     head_word = _casefolded(text, head)
     if head_word in _PRONOUN_FEATURES:

@@ -136,7 +136,7 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 class SelectorAccuracy:
     """Accuracy of an antecedent selector, with 95 % bootstrap intervals over documents.
 
-    The selector "untrained" is the mean over untrained models of the best head for the column.
+    The selector "untrained" is the mean accuracy, over untrained models, of the best head of each for the column.
     """
 
     subset: str  # "all", or "factor=value"

@@ -92,7 +92,7 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
 
 
 def score_columns(score: GapScore) -> dict[str, float]:
-    """Return the float fields of a score as columns of a table, with the ends of intervals; NaN where there is none."""
+    """Return the float fields of a score as columns of a table, with the ends of intervals; NaN if there is none."""
     return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 

@@ -62,7 +62,7 @@ class ItemAnswers:
         antecedents = np.array([len(example.antecedents) for example in self.examples])
         correct = self.correctness()
         named = ~self.silent()
-        # A wrong candidate makes the decisions on it and on the antecedents wrong; no answer only those on antecedents.
+        # A wrong candidate makes the decisions on it and on the antecedents wrong; "none of them" only the latter.
         hits = named * correct
         yield MODEL, correct, sizes - antecedents - named + 2 * hits
         for name, shortcut in self.shortcuts.items():
@@ -227,7 +227,7 @@ def answer_transfer(
     seed: int,
     progress: Progress = no_progress,
 ) -> ItemAnswers:
-    """Return the answers of runs to another corpus, with shortcuts fitted on the runs' training items and by folds.
+    """Return the answers of runs to another corpus, with shortcuts fitted on the runs' training items and on its folds.
 
     Shortcuts fitted on other folds of `examples` have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not
     fitted on every training split is left out.
