@@ -27,12 +27,12 @@ _RESULTS = "antecedents.json"
 
 @dataclass(kw_only=True)
 class AntecedentSelection:
-    """Settings of `anaphora antecedents`, after Clark et al. 2019, table 2; heads are chosen on `dev`."""
+    """Settings of `anaphora antecedents` (after Clark et al. 2019, table 2); heads are chosen on `dev`."""
 
     run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     data: Data | None = None  # by default the run's own data; for instance data=litbank data.path=...
     split: str = "test"  # split to report, `test` or `train`
-    # Factors, such as `seen` or `genre`, each of whose values gets its own rows.
+    # Factors, such as `seen` or `genre`; each value of a factor gets its own rows.
     by: list[str] = field(default_factory=list)
     untrained: int = 5  # number of untrained models to measure as a control
     output: str | None = None  # folder for the files; by default `antecedents/<corpus>` in the run directory
@@ -55,8 +55,8 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 
     Raises:
         UserError: the model has no data of its own and `data` is not set; `dev` or `split` has no mention with an
-            antecedent before it; a factor in `by` is unknown; the folder has results on other data or another run; or
-            as in `select_antecedents`.
+            antecedent before it; a factor in `by` is unknown; the folder holds results on other data or of another run;
+            or as in `select_antecedents`.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model
@@ -74,7 +74,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 
 
 def _check_folder(folder: Path, source: Data) -> None:
-    """Check that the folder has no results on data with other settings, such as another file or language."""
+    """Check that the folder holds no results on data with other settings, such as another file or language."""
     try:
         stored = read_json(folder / _RESULTS, {"settings": {str: object}})["settings"]
     except (FileNotFoundError, UserError):  # a damaged file is replaced
@@ -141,7 +141,7 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json`, with a sentence on the best head for each candidate set."""
+    """Print the tables of `antecedents.json`, and a sentence on the best head for each candidate set."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

@@ -1,7 +1,7 @@
-"""Write the attention of any model in one text as a page or table, or draw a run's attention or its scores.
+"""Write any model's attention in one text as a page or table, or draw a run's attention or scores.
 
-The suffix of `output` chooses the format. With a page or table, the heads in which the pronoun attends most to each of
-the candidates are printed, if candidates are given.
+The suffix of `output` determines the format. With a page or table, the heads in which the pronoun attends most to each
+of the candidates are printed, if candidates are given.
 
 Example: anaphora attention run=outputs/demo text="Anna left because she was tired." pronoun=she
 """
@@ -52,7 +52,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
     # The text with spaces between the words into which tokens are merged, as in "小红 推 了 小明"; by default words end
     # at spaces and punctuation, and in Chinese each token is a word. For a page or a table.
     words: str | None = None
-    special: bool = True  # keep special tokens such as [CLS]; without them, the rest of each row is rescaled
+    special: bool = True  # keep special tokens such as [CLS]; if false, the rest of each row is rescaled
     # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file each); texts are not translated.
     interface_language: str = field(default_factory=environment_language)
     # File to write. With a text: .html for a page of all layers and heads (the default, named after the text), .parquet
@@ -106,7 +106,7 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the page or table of a text, and print the heads in which the pronoun attends most to given candidates.
+    """Write the page or table of a text, and print the heads in which the pronoun attends most to each candidate.
 
     Raises:
         UserError: the file cannot be written, or as in `anaphora.attention`.
@@ -151,7 +151,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
 
 @in_language_of_messages
 def print_choice_of_pronoun(example: Example | None) -> None:
-    """Print which of a text's several pronouns was chosen, or advice if the text has no pronoun."""
+    """Print which pronoun was chosen if the text has several, or a note if it has none."""
     from anaphora.base.console import say
     from anaphora.report.page.answer_notes import no_pronoun_note, pronoun_note
 
@@ -185,7 +185,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
     """Draw the attention in one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
-        UserError: figures on other data would be mixed with those on the run's own data, a file cannot be written, or
+        UserError: figures for other data would be mixed with those for the run's own data, a file cannot be written, or
             as in `sentence_figures` or `headline_of`.
     """
     from anaphora.base.console import console, working
@@ -232,7 +232,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
     example = sentence_of(settings)
     head = head_of_settings(settings, run) or stored_head(run, example.language)
-    encode(run, [example])  # refuses a text that is too long for the model
+    encode(run, [example])  # raises an error if the text is too long for the model
     tokens, maps = whole_maps(run.model, run.tokenizer, example)
     pronoun_tokens = tokens.covering(example.pronoun)
     record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
@@ -240,7 +240,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """Return the figures of the report's score sections: scoreboard, heads on development, quads, training curves."""
+    """Return the figures of the report on scores, heads on the development split, quads and training."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.sections import score_sections
@@ -252,10 +252,10 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 
 
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
-    """Return a function that draws the pronoun's row in one correct and one incorrect sentence of each language.
+    """Return a function that draws the pronoun's row in two sentences of each language.
 
-    These are the first main items on which the head's choice is correct or incorrect, if any. For the correct one, the
-    whole map is drawn too.
+    These are the first main item on which the head's choice is correct, and the first on which it is wrong, if any. For
+    the correct one, the whole map is drawn too.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

@@ -26,7 +26,7 @@ class TrainedControls:
     """Settings of `anaphora controls`."""
 
     run: str = "outputs/demo"  # the run directory
-    # The controls to train; masked_tokens, pairwise and nearest are available too.
+    # The controls to train; masked_tokens, pairwise and nearest are also available.
     controls: list[str] = field(default_factory=lambda: [*CONTROLS])
     split: str = "test"  # split on which the controls are measured: `train`, `dev` or `test`
     trainer: RunsDevice = field(default_factory=RunsDevice)  # device to train and measure on
@@ -48,7 +48,7 @@ def controls(settings: TrainedControls) -> dict[str, Control | None]:
         The controls in the file by name; None for a control that has never been measured.
 
     Raises:
-        UserError: the run is unfinished or has no attention maps, or a control's directory holds something else.
+        UserError: the run is unfinished or has no attention maps, or a control's directory holds another run.
     """
     from anaphora.analysis.evidence import controls
     from anaphora.runs.directory import load, locked_run
@@ -72,7 +72,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         raise UserError(NO_MAPS)
     with working(_("reading the data")):
         splits = evaluation_splits(run, settings.split)
-    about = measured_on(run, splits)  # before training, since it reads the file of the weights
+    about = measured_on(run, splits)  # before training, because this reads the weights file
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
         say(_("control {number} of {all}: {name}").format(number=number, all=len(settings.controls), name=name))
@@ -85,7 +85,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         with working(_("measuring {name}").format(name=name)):
             trained_control = controls.measure_control(name, trained, splits.development, splits.measured)
             by_name[name] = replace(trained_control, measured_on=about)
-        # After each control, so that an interrupted command keeps the finished ones.
+        # Written after each control, so that an interrupted command keeps the finished ones.
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}
     print_controls(run.name, settings.split, measured)

@@ -40,20 +40,20 @@ class ClusterFiles:
 
     any_model: ClassVar[bool] = True  # a transformers language model has no config.yaml
     key: str = MISSING  # file with the gold clusters, .jsonl or .jsonlines, in a format that data=clusters reads
-    # File with a system's clusters for the same documents, in any order and format; with `run`, the file is written in
-    # the format of the key.
+    # File with a system's clusters for the same documents, in any order and any format that data=clusters reads; with
+    # `run`, the file is written in the format of the key.
     response: str = MISSING
-    # A run directory or a language model (a folder, hf://owner/name): each pronoun among the mentions of the key is
-    # linked to the earlier mention that the model chooses, and linked mentions form a cluster.
+    # A run directory or a language model (a folder, hf://owner/name): each pronoun of the key (see `forms`) is linked
+    # to the earlier mention that the model chooses, and linked mentions form a cluster.
     run: str | None = None
-    # With `run`, the kinds of mentions to link, by head word: `pronoun`, `proper`, `nominal`, `unknown`.
+    # With `run`, the mentions to link, by the form of their head word: `pronoun`, `proper`, `nominal`, `unknown`.
     forms: list[str] = field(default_factory=lambda: ["pronoun"])
-    words: int = 100  # with `run`, maximum number of words in one input, which ends with a sentence if possible
+    words: int = 100  # with `run`, maximum number of words per input; inputs end at a sentence end if possible
     # Meaning of the end of a span in the key: `inclusive` (the last word) or `exclusive` (the word after it); by
     # default inferred from the name of the field or from the spans.
     key_ends: str | None = None
     response_ends: str | None = None  # meaning of the end of a span in the response: `inclusive` or `exclusive`
-    singletons: bool = True  # count clusters of one mention, which OntoNotes does not have
+    singletons: bool = True  # count clusters of a single mention; OntoNotes has none
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # device of a run
 
@@ -83,11 +83,11 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
     Returns:
         One row for each measure, with "measure", "recall", "precision" and "f1" (from 0 to 1). The last row, "conll",
-        has only the mean F1 of MUC, B3 and CEAF-e.
+        has only an F1, the mean of those of MUC, B3 and CEAF-e.
 
     Raises:
         UserError: a file is missing or invalid or cannot be written, the files have different documents, the response
-            to write is the key file, the model does not answer pronoun questions, or a passage is too long for it.
+            would overwrite the key, the model does not answer pronoun questions, or a passage is too long for it.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
     from anaphora.commands.parts.shared import check_table, write_table
@@ -113,7 +113,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Predict the clusters of the key's documents, write the documents to the response, and return them."""
+    """Predict clusters for the key's documents, write the documents with them to `response`, and return them."""
     from tqdm import tqdm
 
     from anaphora.base.console import say

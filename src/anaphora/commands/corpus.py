@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 FEWEST_TRAINING_ITEMS = 1000
-"""Number of natural training items below which a randomly initialised encoder learns nothing (docs/own_data.md)."""
+"""Number of training items from natural text below which an untrained encoder learns nothing (docs/own_data.md)."""
 
 
 _COUNTS, _SHORTCUTS = "counts.csv", "shortcuts.csv"
@@ -42,7 +42,7 @@ class CorpusDescription:
 
 
 def corpus(settings: CorpusDescription) -> None:
-    """Print a corpus's counts, its dropped rows and, for pronoun questions, the shortcuts' accuracy on the test split.
+    """Print a corpus's counts and dropped rows and, for pronoun questions, the accuracy of shortcuts on the test split.
 
     With `output`, the tables, the items and a dataset card are written to this folder.
 
@@ -106,7 +106,7 @@ def _describe(settings: CorpusDescription) -> None:
                 results[TABLE_OF_WORDINGS] = wordings
         rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
         for row in rows:
-            if row["accuracy"] in (0, 1):  # its interval would have zero width
+            if row["accuracy"] in (0, 1):  # the interval would have zero width
                 row |= {"low": None, "high": None}
         print_table_of(_("shortcuts on the test split, 95 % intervals over templates, else groups"), rows)
         factors = accuracy_by_factor(results, splits["test"])
@@ -133,7 +133,7 @@ def _describe(settings: CorpusDescription) -> None:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
-    """Print what the test items lack for a supported verdict: quads, minimal pairs, enough templates or groups.
+    """Print what the test items lack for the verdict "supported": quads, minimal pairs, enough templates or groups.
 
     For a user's own data without items of the kind "set" or "role", a note explains how the items are treated.
     """
@@ -233,18 +233,18 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
         if value not in (None, []):
             chosen[f"data.{name}"] = value if name == "path" else json.dumps(value, ensure_ascii=False)
     card = corpus_card(chosen, _terms(settings.data), corpus.filled_splits, columns, counts)
-    # Before all else: the card marks the folder as this command's own, even if writing the rest is interrupted.
+    # The card is written first: it marks the folder as this command's own, even if the rest is interrupted.
     write_text(folder / CARD, card)
     write_csv(folder / _COUNTS, counts)
     for split in data_settings.SPLITS:
         (folder / f"{split}.parquet").unlink(missing_ok=True)
-    (folder / _SHORTCUTS).unlink(missing_ok=True)  # of the corpus that the folder held before
+    (folder / _SHORTCUTS).unlink(missing_ok=True)  # of the corpus that was in the folder before
     corpus.write_items(folder, columns)
     print_phrase(N_("tables {path}"), path=settings.output)
 
 
 def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on a corpus's licence; the user's own files may have another than the published ones."""
+    """Return a sentence on a corpus's licence; the user's files may have a licence other than the published files'."""
     from anaphora.data.corpora.division import origin_of
 
     if isinstance(data, data_settings.ControlledCorpus):
@@ -282,9 +282,9 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]
 
     Returns:
         One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
-        without an antecedent, of groups (items without a group count as one each) and of templates; chance (mean of 1 /
-        number of focal candidates, 0 to 1); and the mean and the largest distance between antecedent and pronoun in
-        words. Templates and distances are None if no item has the factor.
+        without an antecedent, of groups (an item without a group is its own) and of templates; chance (mean of 1 /
+        number of candidates that the cue may pick, 0 to 1); and mean and maximum distance between antecedent and
+        pronoun in words. Templates and distances are None if no item has them.
     """
     cells: dict[tuple[str, ...], list[Example]] = {}
     for split, examples in corpus.items():

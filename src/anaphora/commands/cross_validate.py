@@ -17,7 +17,7 @@ class CrossValidation:
     """Settings of `anaphora cross_validate`."""
 
     runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
-    # Factors each of whose values gets its own rows; `type+stereotype` combines two factors.
+    # Factors; each value of a factor gets its own rows, and `type+stereotype` combines two factors.
     by: list[str] = field(default_factory=list)
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # device to compute on
@@ -28,7 +28,7 @@ class CrossValidation:
 
 
 def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
-    """Answer each item with runs not trained on its fold, print the accuracies, and write a CSV if `output` is set.
+    """Answer each item by the runs not trained on its fold, print the accuracies, and write a CSV if `output` is set.
 
     Returns:
         The rows of the table.

@@ -19,7 +19,7 @@ def demo(config: Config) -> float | None:
     """Train a run if necessary, measure it, write attention rows, figures and a report, and print the headline table.
 
     Returns:
-        The run's objective, which the sampler minimises, in a job of a sweep; otherwise None.
+        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
 
     Raises:
         UserError: the data have no pronoun questions, the model has no attention maps, in a job of a sweep the

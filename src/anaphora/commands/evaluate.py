@@ -1,7 +1,7 @@
 """Evaluate the answers of one run, or compare several runs with shortcuts and linear models.
 
-The runs of a comparison must differ only in seed and fold. They answer `data`, by default their own data; text
-classifiers answer only their own data.
+The runs of a comparison must differ only in seed and fold. They are evaluated on `data`, by default their own data;
+text classifiers only on their own data.
 
 Example: anaphora evaluate run=outputs/demo split=dev
 """
@@ -37,18 +37,18 @@ _OF_A_HEAD = ("candidate_accuracy", "antecedent_mass")
 class Evaluation(RunHead):
     """Settings of `anaphora evaluate`."""
 
-    # Several runs of one recipe instead of `run`, such as `outputs/dpr_*`; they answer `data`, by default their own.
+    # Several runs of one recipe instead of `run`, such as `outputs/dpr_*`, evaluated on `data` (by default their own).
     runs: list[str] = field(default_factory=list)
-    # With several runs, factors each of whose values gets its own rows; `type+stereotype` combines two factors.
+    # With several runs, factors; each value of a factor gets its own rows, and `type+stereotype` combines two factors.
     by: list[str] = field(default_factory=list)
-    # With several runs, a factor with two values, such as `stereotype`: the table shows the accuracy on the
-    # alphabetically first value minus that on the other.
+    # With several runs, a factor with two values, such as `stereotype`: the table shows the accuracy for the
+    # alphabetically first value minus that for the other.
     contrast: str | None = None
-    # With several runs, number of folds of the items, by group, for fitting shortcuts on them; by default 5.
+    # With several runs, number of folds, by group, into which the items are divided to fit shortcuts; by default 5.
     folds: int | None = None
-    # Split on which to calibrate the probabilities of a run's answers, `train`, `dev` or `test`: one temperature for
-    # each language is written to `calibration.json` in the run directory. The calibration error on `split` is printed
-    # before and after calibration.
+    # Split on which the probabilities of a run's answers are calibrated, `train`, `dev` or `test`: one temperature per
+    # language is written to `calibration.json` in the run directory. The calibration error on `split` before and after
+    # calibration is printed.
     calibrate: str | None = None
     output: str | None = None  # folder for the files, by default in the run directory; with several runs a CSV file
 
@@ -72,8 +72,8 @@ class Evaluation(RunHead):
 def evaluate(settings: Evaluation) -> None:
     """Answer the pronoun questions of a split, or label its texts, and print and write answers and accuracies.
 
-    On texts, a run without a prediction head has only a perplexity, which is printed. With `runs`, the accuracies of
-    several runs are compared instead.
+    For a run without a prediction head on texts, only a perplexity is printed. With `runs`, the accuracies of several
+    runs are compared instead.
 
     Raises:
         UserError: answers on other data would be mixed with those on the run's own data; `calibrate` or a head is set
@@ -120,7 +120,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Answer the pronoun questions of a split, and print the accuracy by language, kind of cue, type and stratum.
 
     The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
-    without attention maps has no scores by template. The answers of a run that answers no pronoun questions are null.
+    without attention maps has no scores by template. If the run does not answer pronoun questions, answers are null.
 
     Raises:
         UserError: the run has no such head, the data have no pronoun questions, the split is empty, a text is too long
@@ -141,7 +141,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     material = evaluation_splits(run, settings.split, settings.data, settings.items)
     data, batching = encode(run, material.measured), run.config.batching
     rows: list[dict[str, Any]] = []
-    # Calibrated answers are computed once more.
+    # For the calibration, all answers are computed a second time.
     say_how_long(run, material.measured, passes=1 + bool(settings.calibrate or answer_temperatures(run)))
     if run.model.encoder.has_maps:
         scores, answers = score_split(run.model, data, batching)
@@ -176,10 +176,10 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
     """Fit and store temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
 
-    The temperature of a language without items in the split to fit on is unchanged.
+    The temperature of a language stays unchanged if the split `calibrate` has no items in it.
 
     Raises:
-        UserError: the run does not answer pronoun questions, or the split to fit on is empty.
+        UserError: the run does not answer pronoun questions, or the split `calibrate` is empty.
     """
     from anaphora.analysis.evidence.storage import answer_temperatures, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
@@ -217,7 +217,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     head, only the perplexity of masked tokens is printed.
 
     Raises:
-        UserError: the split has no texts, the run was trained on a task other than that of the data, or a text is too
+        UserError: the split has no texts, the run was trained on another task than the data are for, or a text is too
             long for the model.
     """
     from anaphora.analysis.results.typed_json import table_row
@@ -316,7 +316,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         # Runs of one recipe have the same data settings, except for the fold.
         corpora = {getattr(run.config.data, "fold", 0): corpus_of(run) for run in runs}
         training = [corpus.examples("train") for corpus in corpora.values()]
-        # The runs' own test split is unseen too: nothing was trained or chosen on it.
+        # The runs' own test split counts as unseen: nothing was trained or chosen on it.
         splits = [corpus.examples(part) for corpus in corpora.values() for part in ("train", "dev")]
         seen = {example.text for split in splits for example in split}
         unseen = [example for example in examples if example.text not in seen]
@@ -340,7 +340,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several text classifiers, linear models and the most frequent label.
+    """Print and return the accuracy of several text classifiers, of linear models and of the most frequent label.
 
     All are evaluated on the runs' own data.
 

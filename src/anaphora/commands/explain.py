@@ -31,9 +31,9 @@ class Explanation:
     """Settings of `anaphora explain`: a built-in example, your own matrices, or a sentence for a trained run."""
 
     example: str | None = None  # a built-in example; `list` lists them
-    matrices: str | None = None  # in place of `example`, a YAML file with matrices of your own
+    matrices: str | None = None  # in place of `example`, a YAML file with your own matrices
     text: str | None = None  # in place of `example`, a sentence for a trained run
-    # Run directory, by default `outputs/demo` for a text; with an example, the run processes its sentence.
+    # Run directory, by default `outputs/demo` for a text; with `example`, the run processes the example's sentence.
     run: str | None = None
     # A word of the text ("it:2" for the second "it"), or its characters as "start:end"; by default its last
     # third-person pronoun.
@@ -41,7 +41,7 @@ class Explanation:
     candidates: list[str] = field(default_factory=list)  # words of the text, or "start:end", for the run's answer
     layer: int | None = None  # layer of the run; by default that of the head chosen on the development split
     head: int | None = None  # head of this layer; by default the chosen one, or the first of your own matrices
-    row: str | None = None  # the token that is followed through all steps: a word, or an index from 0
+    row: str | None = None  # token whose computation is shown step by step: a word, or an index from 0
     interface_language: str | None = None  # `en` or `zh`; by default that of ANAPHORA_LANGUAGE, else the text's
     form: str | None = None  # `short`, `terminal`, `page` or `json`; by default `short` for a text, else `terminal`
     digits: int = 4  # digits after the decimal point; JSON has all digits
@@ -127,7 +127,7 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through, without suffix; for a run, it includes a digest."""
+    """Return the default file name of a walk-through, without suffix; for a run, the name includes a digest."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:

@@ -38,7 +38,7 @@ class Export:
     # bert: a plain BERT model, if BERT has all parts of the run's model; anaphora: the whole run, with a model card;
     # page: one HTML file that runs the model in the browser, offline and without Python.
     format: str = "bert"
-    # Write BertForMaskedLM, not BertModel; by default if the output layer was trained and has the transform of BERT.
+    # Write BertForMaskedLM, not BertModel; by default true if the output layer was trained and has BERT's transform.
     output_layer: bool | None = None
     # Licence of the weights for the model card of format=anaphora, as the Hub writes it, such as apache-2.0.
     licence: str | None = None
@@ -98,16 +98,16 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """Write the whole run and a model card, with training record, calibration and scores on the test split, if any.
+    """Write the whole run and a model card, with the training record and any calibration and test scores.
 
-    A run with a head for each language has scores in the folders "en" and "zh".
+    If a head was chosen for each language, the scores are in the folders "en" and "zh".
     """
     from anaphora.analysis.evidence.storage import calibration_paths, metrics_path, read_evidence
     from anaphora.report.cards import CARD, model_card
     from anaphora.runs.directory import distinct_tensors
     from anaphora.runs.published import config_json
 
-    # Scores measured on this machine come before those published with the run.
+    # Scores measured on this machine take precedence over those published with the run.
     names = ("", *LANGUAGES)
     places = [(name, place / name) for place in (run.files.directory, run.directory) for name in names]
     measured = {name: place for name, place in places if metrics_path(place, "test").exists()}

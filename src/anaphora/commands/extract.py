@@ -33,11 +33,11 @@ class Extraction(SentenceOrItems):
 
     # For texts without pronoun questions: the words whose rows are written; by default all words.
     words: list[str] = field(default_factory=list)
-    # For such texts, maximum number of tokens in one input; by default the run's batching.row_tokens.
+    # For texts without pronoun questions: maximum number of tokens in one input; by default batching.row_tokens.
     chunk_tokens: int | None = None
-    # "2/8" writes only the second of eight parts of the split, to a separate folder; groups are kept whole.
+    # "2/8" writes only the second of eight shards of the split, to a separate folder; groups are not divided.
     shard: str | None = None
-    memory: int = 64  # maximum size in MiB of the attention weights in memory, and in a row group of the file
+    memory: int = 64  # maximum size of the attention weights in MiB, in memory and in each row group of the file
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,11 +69,11 @@ def extract(settings: Extraction) -> None:
     """Write the attention rows of every layer and head as Parquet, by default to the folder `attention` of the run.
 
     The items are written to `*_items.jsonl` and, for the pronouns of a split, their scores to `*_scores.parquet`. Files
-    of an earlier command with the same items, weights, code and settings are kept.
+    of an earlier command with the same items, weights, code and settings are reused.
 
     Raises:
         UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts,
-            `words` appear in no text, there are more shards than parts, the split is empty, the sentence is invalid, a
+            `words` appear in no text, the split is too small for so many shards or empty, the sentence is invalid, a
             text is too long for the model, the model has no attention maps, or as in `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
@@ -170,7 +170,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
             values = {"done": f"{done:,}", "items": f"{total:,}", "left": left}
             show(_("extracting: {done} of {items} items, about {left} left").format(**values))
             if is_first and done < total:
-                # For output without a live status line.
+                # If the output has no live status line.
                 say(_("by the first of them: {done} of {items} items, about {left} left").format(**values))
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")

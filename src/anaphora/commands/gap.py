@@ -1,4 +1,4 @@
-"""Evaluate GAP name decisions of fine-tuned runs, or, without fine-tuning, of shortcuts, single heads and a probe.
+"""Evaluate decisions on GAP's names by fine-tuned runs, or by shortcuts, single heads and a probe without fine-tuning.
 
 Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
 """
@@ -31,10 +31,10 @@ class NameDecisions:
     """Settings of `anaphora gap`: decisions on whether a pronoun refers to each of two names."""
 
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
-    weights: str | None = None  # pretrained weights, or a run, to measure without fine-tuning
+    weights: str | None = None  # pretrained weights, or a run, to evaluate without fine-tuning
     data: Data = field(default_factory=Gap)
     # Split that the runs answer: test (the default), dev, train, or folds, where each run answers its held-out fold.
-    # Weights are measured on all development rows (train and dev).
+    # With `weights`, all development rows (train and dev) are used.
     split: str | None = None
     # With `weights`, number of folds of the development rows for choosing heads and fitting the probe; by default 10.
     folds: int | None = None
@@ -63,7 +63,7 @@ class NameDecisions:
 class GapEvaluation:
     """Scores of the answers of S runs to N items with M names."""
 
-    scores: dict[str, GapScore]  # score of each run and of all runs together, by name of the table row
+    scores: dict[str, GapScore]  # scores of each run and of all runs together, by name of the table row
     # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
     # the original names, then from the mean over original and exchanged names.
     decisions: Decisions
@@ -180,7 +180,7 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the mean scores of S runs' decisions, (S, W, N, M), for each of the W ways, keyed by table row."""
+    """Return the mean scores of S runs' decisions, (S, W, N, M), for each index of W, keyed by table row."""
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -190,7 +190,7 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
-    """Print how averaging over original and exchanged names changes F1 and the decisions."""
+    """Print how F1 and the decisions change with the mean over original and exchanged names."""
     from anaphora.analysis.tasks.gap import f1_difference
     from anaphora.report.terminal import print_phrase
 
@@ -221,7 +221,7 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, from the mean of both ways.
+    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, also from the mean below.
 
     The mean over original and exchanged names removes a model's preference for one of the two names.
     """
@@ -293,13 +293,13 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """Return decisions for each fold, (N, M), by the policy that is best on the other folds.
+    """Return the decisions on each fold by the policy that scores best on the other folds: (N, M).
 
     Args:
         scores: (N, M, K) score of each name under each of K policies.
-        folds: (N,) number of each item's fold.
-        threshold: whether a name is accepted only from a threshold fitted on the other folds; otherwise the name with
-            the highest score always is.
+        folds: (N,) fold number of each item.
+        threshold: whether the name with the highest score is accepted only if it reaches a threshold fitted on the
+            other folds; otherwise it is always accepted.
     """
     import numpy as np
 

@@ -29,7 +29,7 @@ class LivePage:
     any_model: ClassVar[bool] = True  # a transformers model has no config.yaml
     run: str = "shipped"  # a run, a folder with a model, hf://owner/name, or `shipped`, which comes with the package
     runs: list[str] = field(default_factory=list)  # several models instead of `run`
-    text: str | None = None  # a sentence; its attention row and answer are then printed, and no page is served
+    text: str | None = None  # a sentence; the pronoun's row and the answer are then printed, and no page is served
     # A word of the text ("it:2" for the second "it"), or its characters; by default its last third-person pronoun.
     pronoun: str | None = None
     candidates: list[str] = field(default_factory=list)  # possible antecedents: words of the text, or "start:end"
@@ -48,7 +48,7 @@ class LivePage:
 
 
 def look(settings: LivePage) -> None:
-    """Print the attention row and answer for `text` if it is set; otherwise serve a page on localhost.
+    """Print the pronoun's attention row and the answer for `text` if it is set; otherwise serve a page on localhost.
 
     The page opens in the browser if there is a display. Otherwise the row of an example sentence is printed first,
     if the first model is a run in which a head was chosen for the language of the sentence.

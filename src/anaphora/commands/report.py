@@ -1,4 +1,4 @@
-"""Write one self-contained page on a run, several runs, or any models (an atlas), after measuring missing scores.
+"""Measure missing scores, and write one self-contained page on a run, several runs, or any models (an atlas).
 
 An atlas compares the heads of all models on the same items. It is written if one of the models is not a run of this
 package, or if `data` or `corpora` is set. With output=NAME.csv, the stored scores of several runs are summarised.
@@ -37,14 +37,14 @@ class Report(EvidencePlan):
     run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     # Several runs instead of `run`, in the order of the page; patterns such as `outputs/a_*` are expanded.
     runs: list[str] = field(default_factory=list)
-    # Data of an atlas, by default the built-in corpus; the page on runs uses their own data.
+    # Data of an atlas, by default the built-in corpus; a page on runs uses the runs' own data.
     data: Data | None = None
-    corpora: list[str] = field(default_factory=list)  # public corpora of an atlas, as in [dpr:file,winobias:folder]
+    corpora: list[str] = field(default_factory=list)  # further corpora of an atlas, as in [dpr:file,winobias:folder]
     causal_items: int = 100  # for an atlas, approximate number of main items in causal tests; 0 for no tests
     # Folder for the page; by default the run directory, for several runs `report` next to the first, and for an atlas
     # outputs/atlas. For several runs it can also be a CSV file, for the median and spread of their stored scores.
     output: str | None = None
-    sentences: int = 64  # number of sentences in the explorer
+    sentences: int = 64  # number of sentences in the page's explorer of maps
     formats: list[str] = field(default_factory=lambda: [*FIGURE_FORMATS])  # formats of figures: `png`, `svg`, `pdf`
     # Language of page, figures and progress messages: en, zh, or both (one page each); texts are not translated.
     interface_language: str = field(default_factory=environment_language)
@@ -88,7 +88,7 @@ class Report(EvidencePlan):
         return {own.kind: own} | public
 
     def check_unused(self, what: str, *unused: str) -> None:
-        """Check that settings without effect on `what` have their default values."""
+        """Check that the settings in `unused`, which have no effect on `what`, have their default values."""
         default = Report()
         for name in unused:
             if (value := getattr(self, name)) != getattr(default, name):
@@ -102,13 +102,13 @@ class Report(EvidencePlan):
 
 
 _OF_PAGES = ("sentences", "formats", "protocol")
-"""Settings that only the page on runs uses."""
+"""Settings that only a page on runs uses."""
 _OF_ATLASES = ("data", "corpora", "causal_items")
 """Settings that only an atlas uses."""
 
 
 def report(settings: Report) -> list[Path]:
-    """Write one self-contained page on one or several runs, with figures and tables, after measuring missing scores.
+    """Measure missing scores, and write one self-contained page on one or several runs, with figures and tables.
 
     If `output` ends in .csv, the stored scores of several runs are summarised instead. An atlas is written if a model
     is not a run of this package, or if `data` or `corpora` is set.
@@ -138,7 +138,7 @@ def report(settings: Report) -> list[Path]:
         settings.check_atlas()
         return [draw_atlas(settings)]
     settings.check_unused("the page of a run", *_OF_ATLASES)
-    # Measuring takes minutes, so runs that cannot be reported are refused first.
+    # Measuring takes minutes, so runs that cannot be reported on are rejected first.
     runs = [load(directory, settings.trainer) for directory in settings.models]
     check_names_differ(runs)
     evidence = []

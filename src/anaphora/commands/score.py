@@ -31,7 +31,7 @@ class Scoring(RunHead):
 def score(settings: Scoring) -> Measurement:
     """Measure the head in the settings, or one chosen on the development split, and print and write the scores.
 
-    The files are `metrics.json`, or `metrics_<split>.json` for a split other than `test`, and tables.
+    The files are tables and `metrics.json` (`metrics_<split>.json` for a split other than `test`).
 
     Raises:
         UserError: scores on other data would be mixed with those on the run's own data, or as in `headline_of`,

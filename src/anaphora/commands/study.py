@@ -11,11 +11,11 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Run the jobs of a study and write its page; cells are composed from the running command's configuration folder.
+    """Run the jobs of a study and write its page; the cells' settings come from the command's configuration folder.
 
     Raises:
-        FailedRunsError: a run failed; if `plan.only` is set, only the runs of these cells count. The page is written
-            first.
+        FailedRunsError: a run failed; if `plan.only` is set, only the runs of these cells count. The error is
+            raised after the page is written.
         UserError: as in `run_study`.
     """
     from anaphora.studies.run import run_study

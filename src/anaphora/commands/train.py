@@ -16,10 +16,10 @@ from anaphora.settings.run import Config
 def train(config: Config) -> float | None:
     """Train an encoder and print its run directory.
 
-    A job of a sweep prints no directory; it reuses its run if that is finished, and resumes it if unfinished.
+    A job of a sweep prints no directory. If its run exists, it reuses a finished run and resumes an unfinished one.
 
     Returns:
-        The run's objective, which the sampler minimises, in a job of a sweep; otherwise None.
+        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
 
     Raises:
         UserError: the training fails. In a job of a sweep also: several processes were started, the objective is not

@@ -1,4 +1,4 @@
-"""Atlas of models: a page that compares their heads on the same items, with stored measurements reused."""
+"""Atlas of models: a page that compares their heads on the same items and reuses stored measurements."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Report) -> Path:
-    """Write the atlas and its table after missing measurements, print the table, and return the path of the page.
+    """Measure what is missing, write the atlas and its table, print the table, and return the path of the page.
 
     Raises:
         UserError: a model or a corpus cannot be read, or as in `score_on` or `with_tasks`.
     """
-    # Measuring takes minutes, so models and corpora that cannot be read are refused first.
+    # Measuring takes minutes, so models and corpora that cannot be read are rejected first.
     models = open_models(settings.models, settings.trainer)
     folder, sources = settings.atlas_folder, settings.sources()
     with locked_run(folder), working(_("reading the data")) as progress:
@@ -75,7 +75,7 @@ def print_models(entries: Sequence[AtlasEntry]) -> None:
 def atlas_entry(
     model: AnyModel, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus: stored ones if they are current, otherwise new ones, which are stored."""
+    """Return a model's scores on one corpus; measure and store them unless the stored ones are up to date."""
     folder = _folder(settings, name, corpus)
     provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -104,7 +104,7 @@ def with_tasks(
 ) -> AtlasEntry:
     """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP.
 
-    Antecedents are not selected with a model that takes the pronoun as a second sequence.
+    A model that takes the pronoun as a second sequence gets no scores for antecedent selection.
 
     Raises:
         UserError: as in `with_preceding_antecedent`, `select_antecedents` and `name_decisions`.
@@ -167,9 +167,9 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return a run's own stored evidence, else that of an earlier atlas, and the accuracies of all heads.
+    """Return a run's own stored evidence, or else that of an earlier atlas, and the accuracies of all heads.
 
-    None if neither exists with the same weights, items and code.
+    The result is None if neither exists for the same weights, items and code.
     """
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
@@ -179,7 +179,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the evidence and head accuracies of an earlier atlas; None if missing or of another provenance."""
+    """Return an earlier atlas's evidence and head accuracies; None if missing or of other provenance."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Return the page's folder: `output`, else the run directory, or `report` next to the first of several runs."""
+    """Return the page's folder: `output`, or else the run directory; for several runs `report` next to the first."""
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 
@@ -158,7 +158,7 @@ def _page_stem(split: str) -> str:
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Write each part of the evidence as a CSV table, and remove old tables of missing parts."""
+    """Write each part of the evidence as a CSV table, and remove old tables of parts that are now missing."""
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 
@@ -171,7 +171,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove figures of an earlier report that were not drawn again, unless there is a page on another split.
+    """Remove figures of an earlier report that were not drawn again, unless the folder has a page on another split.
 
     `pages` are the file names of the new pages, and `drawn` the paths of the new figures, without suffixes.
     """
@@ -222,7 +222,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Print and return the divergences between runs' attention rows; empty for one run, or if items or words differ."""
+    """Print and return the divergences between runs' attention rows; none for one run, or if items or words differ."""
     if len(evidence) < 2:
         return []
     try:

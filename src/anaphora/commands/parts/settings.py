@@ -17,7 +17,7 @@ class RunItems:
     """Settings of a command that analyses a run on the items of a split."""
 
     run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name
-    data: Data | None = None  # other data than the run's own, for instance data=jsonl data.path=items.jsonl
+    data: Data | None = None  # data other than the run's own, for instance data=jsonl data.path=items.jsonl
     split: str = "test"  # `train`, `dev` or `test`
     items: int | None = None  # approximate number of items of the split to use; by default all
     output: str | None = None  # folder for the files; by default in the run directory
@@ -46,7 +46,7 @@ class RunHead(RunItems):
 class SentenceOrItems(RunItems):
     """Settings of a command that analyses a run on the items of a split or on one sentence."""
 
-    text: str | None = None  # a sentence of your own, in place of data
+    text: str | None = None  # your own sentence, in place of data
     pronoun: str | None = None  # a word of the text ("it:2" for the second "it"), or its characters as "start:end"
     candidates: list[str] = field(default_factory=list)  # possible antecedents: words of the text, or "start:end"
     antecedent: str | None = None  # the correct candidate, if it is known
@@ -71,7 +71,7 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that the settings of a sentence are consistent; a `ValueError` names one that is not."""
+    """Check that the settings of a sentence are consistent; a `ValueError` names the first that is not."""
     for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:
             raise ValueError(f"{name} ({value!r}) needs text=...")

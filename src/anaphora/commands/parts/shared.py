@@ -75,7 +75,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the folder of a run's scores; for a published run, the folder of scores measured on this machine."""
+    """Return the folder of a run's scores; for a published run, that of the scores measured on this machine."""
     return results_folder(run) if run == shipped.SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
@@ -98,13 +98,13 @@ def print_unread(unread: UnreadMentions | None) -> None:
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")
 """Suffixes that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
-"""Subfolders of a run directory with the run's checkpoints, or with results on its own data."""
+"""Subfolders of a run directory that hold the run's checkpoints or results on its own data."""
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Check as `check_place_of_other_data` does, if both data are texts or both are pronoun questions.
+    """Call `check_place_of_other_data` if both data sets are texts, or both are pronoun questions.
 
-    Otherwise the results cannot be mixed up with those on the run's own data, since they have other files.
+    Otherwise the results cannot be mixed with those on the run's own data, since their files have other names.
     """
     if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
         check_place_of_other_data(run, settings, place)
@@ -117,7 +117,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
     `output` for the error message.
 
     Raises:
-        UserError: `output` is missing or is a folder of the run's own files.
+        UserError: `output` is missing or is a folder with the run's own files.
     """
     other = settings.data
     if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.origin == shipped.FOLDER:
@@ -164,7 +164,7 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
     folder = Path(output) if output else default
     if output:
         check_folder_name(output)
-    # Results on pretrained weights or a model of the Hub go by default to outputs/<name>, which may be a run.
+    # By default, results of pretrained weights or a model of the Hub go to outputs/<name>, which may be a run.
     run = model if isinstance(model, Run) else None
     is_trained_here = run is not None and run.origin is None and not isinstance(run.config.data, NoData)
     if holds_other_run(folder, run.directory if run is not None and is_trained_here else None):
@@ -200,7 +200,7 @@ def load_runs(names: Sequence[str], device: Device) -> list[Run]:
 
 
 def check_names_differ(runs: Sequence[Run]) -> None:
-    """Check that no two runs have the same name, for results that are listed by name."""
+    """Check that no two runs have the same name, since results are listed by name."""
     for name, count in Counter(run.name for run in runs).items():
         if count > 1:
             listed = ", ".join(str(run.directory) for run in runs)
@@ -224,12 +224,12 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
     headline = measure_headline(
         run, *items, settings.split, untrained, chosen=requested, progress=progress, keep_rows=keep_rows
     )
-    # A named head that equals the head chosen on the development split counts as chosen.
+    # A head in the settings counts as chosen if it is the head chosen on the development split.
     return replace(headline, head_is_named=headline.head_is_named and requested != chosen_head(run))
 
 
 def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
-    """Print an estimate of the time that a number of passes over long texts take on the CPU, if it is long."""
+    """Print the estimated time of a number of passes over long texts on the CPU, if it is long."""
     texts = [example.text for example in examples if len(example.text) >= _LONG_TEXT]
     if not texts or not run.model.encoder.has_maps or run.model.device.type != "cpu":
         return
@@ -241,9 +241,9 @@ def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether a name is of a pretrained model or a model on the Hub that is no run of this package.
+    """Return whether a name refers to a local or Hub model that is not a run of this package.
 
-    Always False if `transformers` is not installed.
+    The result is always False if `transformers` is not installed.
     """
     if find_spec("transformers") is None or holds_run(name):
         return False
@@ -262,7 +262,7 @@ def open_run_or_model(name: str, device: Device) -> AnyModel:
 def open_models(names: Sequence[str], device: Device) -> dict[str, AnyModel]:
     """Open models and return them, keyed by name.
 
-    The name is the last part of the path, or the whole argument if two models share the last part.
+    A model's name is the last part of its path, or the whole path if two models share this part.
 
     Raises:
         UserError: a model does not exist or is named twice.

@@ -1,4 +1,4 @@
-"""Terminal tables of the rows in commands' result files, in the language of the interface."""
+"""Terminal tables with the rows of commands' result files, in the language of the interface."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
     """Print the rows of `accuracy_table`.
 
-    The columns "runs", "silent" and "contrast" are left out if they have no values, and "decisions" if "none of them"
-    is no policy.
+    The columns "runs", "silent" and "contrast" are left out if they have no values, and "decisions" if no policy is
+    "none of them".
     """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
@@ -156,7 +156,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """Format the share `name` of a row in percent with its interval, by default from "<name>_low" and "<name>_high"."""
+    """Format the share `name` of a row in percent, with its interval (by default "<name>_low" to "<name>_high")."""
     low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
     return format_percent(row[name], None if low is None or high is None else (low, high))
 
@@ -184,9 +184,9 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 
 @in_language_of_messages
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
-    """Print rows as a table without empty columns; each word of a heading has its own line.
+    """Print rows as a table without empty columns; each word of a heading is on its own line.
 
-    The display name of a shortcut heads the columns in `shortcuts`, which hold the shortcuts' results.
+    Each column in `shortcuts` holds the results of one shortcut, whose display name is its heading.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
@@ -208,7 +208,7 @@ _VALUES_OF_COLUMNS = {
     "factor": wording.factor_names,
     "value": wording.factor_value_names,
 }
-"""Functions that return the display names of a column's values; values of user data may have no display name."""
+"""Functions that return the display names of a column's values; values in user data may have no display name."""
 
 
 def value_cell(column: str, value: Any) -> str:
