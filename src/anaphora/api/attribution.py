@@ -1,4 +1,4 @@
-"""Attribution of an answer or label to the words of a text by integrated gradients.
+"""Attribution of a run's answer or label to the words of a text, by integrated gradients.
 
 W is the number of words (or tokens) of a text.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from anaphora.data.batches.encoded import EncodedSplit
 
 _STEPS = 256
-"""Number of integration steps; more than for a corpus, so that a text's values sum closely to its score difference."""
+"""Number of integration steps; more than for a corpus, so that the values of a text sum closely to `difference`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     `example` is None to explain a label; `by` is one of `UNITS`.
 
     Raises:
-        UserError: a pronoun is given to a run that predicts labels; the pronoun or its candidates are missing, or the
-            text is too long, for a run that answers pronoun questions; the run has neither task; or `by` is unknown.
+        UserError: a pronoun is given to a run that predicts labels; pronoun or candidates are missing, or the text is
+            too long, for a run that answers pronoun questions; the run does neither; or `by` is unknown.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 
@@ -97,7 +97,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     words, spans, units = text_units(text, run.tokenizer.encode(text), by)
     tokens = measured.tokens[batch.segments >= 0].cpu().numpy()
     closing = len(run.tokenizer.surrounding_tokens()[1])
-    read = np.concatenate((units[: len(tokens) - closing], units[len(units) - closing :]))  # a long text is truncated
+    read = np.concatenate((units[: len(tokens) - closing], units[len(units) - closing :]))  # a long text was truncated
     values = np.zeros(len(words), dtype=np.float32)
     np.add.at(values, read, tokens)
     number = int(measured.answers[0])
@@ -106,7 +106,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
 
 
 def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
-    """Return a batch with the text, and the names of the possible answers: labels or candidates."""
+    """Return a batch with the text, and the possible answers as texts: labels or candidates."""
     from anaphora.data.batches.batching import evaluation_batches
     from anaphora.settings.model.prediction import slots_of
 

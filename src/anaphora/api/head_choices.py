@@ -1,4 +1,4 @@
-"""Antecedent selection and name decisions by the attention heads of any model, with baselines.
+"""Antecedent selection and decisions between two names by the attention heads of any model, with baselines.
 
 The tasks are those of Clark et al. 2019, section 4.3, and of GAP (Webster et al. 2018). Axes are N (items), L (layers),
 H (heads) and K (policies).
@@ -46,7 +46,7 @@ Texts = Callable[[int], object]
 class AntecedentSelections:
     """Antecedents selected by a model's heads, and a table that compares the heads with baselines.
 
-    Heads are chosen on the development mentions. The rows have the columns of `SelectorAccuracy`.
+    Heads are chosen on the development mentions. The table rows have the columns of `SelectorAccuracy`.
     """
 
     development: Selections
@@ -58,7 +58,7 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
     """Return the examples that have an antecedent before the mention.
 
     Raises:
-        UserError: no example has one; the message names the split.
+        UserError: no example has such an antecedent; the message names the split.
     """
     kept = [example for example in examples if has_preceding_antecedent(example)]
     if not kept:
@@ -67,7 +67,7 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
 
 
 def reads_one_pronoun(model: AnyModel) -> bool:
-    """Return whether the model takes the pronoun as a second sequence, so that each mention needs a forward pass."""
+    """Return whether the model takes the pronoun as a second sequence, which needs one forward pass per mention."""
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 
@@ -130,13 +130,13 @@ def name_decisions(
     untrained: int,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Score a head's choice between two names as a binary decision for each name (Webster et al. 2018).
+    """Score a head's choice between two names as a yes/no decision for each name (Webster et al. 2018).
 
     The policy "head" accepts the name with more of the pronoun's attention. "head with threshold" accepts neither name
     if this attention is below a threshold, which is chosen on the development items.
 
     Args:
-        development: items on which the threshold and the heads of untrained models are chosen.
+        development: items on which the threshold, and the heads of untrained models, are chosen.
         head: the head, chosen on the development items.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
 
@@ -195,11 +195,11 @@ def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[in
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the larger of the weights on two names, and the index of that name: (N, 2, K) -> two arrays (N, K)."""
+    """Return the larger of the weights on the two names, and the index of its name: (N, 2, K) -> two of (N, K)."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
-    """Accept the name with the larger weight if the weight reaches the threshold: (N, 2) -> (N, 2) bool."""
+    """Accept the name with the larger weight if that weight is at least the threshold: (N, 2) -> (N, 2) bool."""
     decisions: gap.Decisions = gap.decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
     return decisions

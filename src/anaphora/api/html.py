@@ -1,4 +1,4 @@
-"""HTML output for notebooks: tables of weights, coloured words and embedded pages."""
+"""HTML output for notebooks: tables of attention weights, coloured words and embedded pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def weight_table(
     Args:
         words: column headings, one for each of the W words.
         weights: (R, W), from 0 to 1.
-        rows: headings of the R rows; None if they are the words.
+        rows: headings of the R rows; None to use `words`.
     """
     from anaphora.report.page.offline import weight_colours
 
@@ -65,9 +65,9 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return words as HTML, coloured by their values: orange if negative, otherwise blue.
+    """Return words as HTML with a background coloured by value: orange if negative, otherwise blue.
 
-    The strength of the background is relative to the largest absolute value.
+    The intensity of the colour is relative to the largest absolute value.
     """
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []

@@ -1,6 +1,6 @@
 """Attention maps of one text with labelled axes.
 
-Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. Weights to several words or
+Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. Weights on several words or
 tokens are summed, and rows of several words or tokens are averaged (Clark et al. 2019, section 4.1).
 """
 
@@ -62,8 +62,8 @@ class SentenceAttention:
         model: name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words after it.
         example: the pronoun and its candidates; None if no pronoun was given or found.
-        unread: parts of the text that are not in the model's vocabulary. They become unknown tokens or are dropped, so
-            weights on them mean little.
+        unread: parts of the text outside the model's vocabulary. They become unknown tokens or are dropped, so weights
+            on them mean little.
         second_start: character offset in `text` of the second text of a pair; None for a single text.
     """
 
@@ -82,7 +82,7 @@ class SentenceAttention:
     def segments(self) -> tuple[int, ...]:
         """Return the segment of each word: 0 for a single text or the first text of a pair, 1 for the second text.
 
-        A special token belongs to the preceding text, and at the start to the first text.
+        A special token belongs to the text before it, or at the start to the first text.
         """
         segments: list[int] = []
         for start, end in self.spans:
@@ -157,7 +157,7 @@ class SentenceAttention:
         return [HeadWeight(int(index) // heads, int(index) % heads, float(mass.flat[index])) for index in order]
 
     def without_special(self) -> SentenceAttention:
-        """Return the maps without special tokens, with each row rescaled to its former sum.
+        """Return the maps without special tokens; each row is rescaled to the sum that it had before.
 
         A row with all its weight on special tokens becomes 0.
         """
@@ -170,7 +170,7 @@ class SentenceAttention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def between(self, attending: int, attended: int) -> SentenceAttention:
-        """Return the maps of a text pair with only the weights from one text to another, or to itself; the rest is 0.
+        """Return the maps of a text pair in which only the weights from one text to the other, or to itself, are not 0.
 
         Args:
             attending: the attending text, 0 for the first and 1 for the second.
@@ -189,7 +189,7 @@ class SentenceAttention:
         return replace(self, weights=np.where(kept, self.weights, np.float32(0)))
 
     def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
-        """Return the part of the maps around a mention, for instance for a figure of a long text.
+        """Return the part of the maps around a mention, for instance to plot a long text.
 
         The weights are not rescaled, so that rows can sum to less than 1. The result has no `example`.
 
@@ -210,7 +210,7 @@ class SentenceAttention:
     def save(self, path: str | Path) -> Path:
         """Write the attention rows of all words to a Parquet file with the columns of `anaphora extract`.
 
-        The text is item 0; it is written as JSON lines to a second file next to the first, `<stem>_items.jsonl`.
+        The text is item 0 of the file `<stem>_items.jsonl`, which is written to the same folder.
         Special tokens are columns but have no rows of their own.
 
         Args:
@@ -220,7 +220,7 @@ class SentenceAttention:
             Path of the Parquet file.
 
         Raises:
-            UserError: the path does not end in .parquet, or there is a file of items but no Parquet file.
+            UserError: the path does not end in .parquet, or the file of items exists but the Parquet file does not.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
@@ -263,7 +263,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the head with the most weight on each candidate, for the pronoun and the last word."""
+        """Return a table of the heads in which the pronoun, and the last word, attend most to each candidate."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")
@@ -314,7 +314,7 @@ class SentenceAttention:
         Args:
             layer: index of the layer, from 0; by default that of the chosen head.
             head: index of the head in its layer, from 0; by default that of the chosen head.
-            row: mention whose rows are framed, as in the method `row`; by default the pronoun, if there is one.
+            row: mention whose rows are framed, given as for the method `row`; by default the pronoun, if there is one.
 
         Raises:
             UserError: the text has more than 100 words (`MOST_PLOTTED_WORDS`), the mention is not in the text, the head

@@ -115,10 +115,10 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 
 
 def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
-    """Return path, modification time in ns, and size in bytes of the files that end in one of `_KINDS_READ`.
+    """Return path, modification time in ns, and size in bytes of a model's files with a suffix in `_KINDS_READ`.
 
-    They are in the model's folder and in those of its languages, each of which may have a head. The tuple is empty for
-    a model on the Hub.
+    The files are in the model's folder, and in its subfolder for each language, which may hold a chosen head. The tuple
+    is empty for a model on the Hub.
     """
     if name.startswith(HUB_PREFIX):
         return ()
@@ -130,7 +130,7 @@ def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
 
 @lru_cache(maxsize=4)
 def _open_named(name: str, _files: tuple[tuple[str, int, int], ...], device: str) -> AnyModel:
-    """Open a model; `_files` makes the cache forget it when its files change while the program runs."""
+    """Open a model; `_files` is part of the cache key, so that a model whose files have changed is opened again."""
     if holds_run(name):
         return OpenRun(load_run(name, Device(device=device)))
     from anaphora.hf.reader import open_model

@@ -64,8 +64,8 @@ class PronounAnswer:
         pronoun: the pronoun as in the text.
         candidates: candidates in the order of the question, with their probabilities.
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
-        unread: parts of the text that are not in the model's vocabulary; if the pronoun or a candidate is among these,
-            the probabilities mean little.
+        unread: parts of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
+            probabilities mean little.
     """
 
     text: str
@@ -124,7 +124,7 @@ def answers(
 
     Raises:
         UserError: the model does not exist or does not answer pronoun questions, a text is too long, a question is
-            invalid, a language model cannot answer it (`answerable_questions`), or `calibration.json` is damaged.
+            invalid, a language model cannot answer one (`answerable_questions`), or `calibration.json` is damaged.
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)
@@ -138,7 +138,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert questions to examples, each with the first span of every candidate in the order of the question."""
+    """Convert questions to examples; return each with the first span of every candidate, in the question's order."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []
@@ -165,7 +165,7 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
 
 
 def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
-    """Return the parts of each text outside the vocabulary, and probabilities, (N, M + 1), "none of them" last."""
+    """Return the parts of each text outside the vocabulary, and the probabilities, (N, M + 1), "none of them" last."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason
@@ -191,7 +191,7 @@ def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a language model's mean log-probabilities per token of the candidates, (N, M + 1), -inf in the last."""
+    """Return a language model's mean log-probability per token of each candidate, (N, M + 1), with -inf last."""
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):
         if id(example) not in answered:

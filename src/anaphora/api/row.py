@@ -1,4 +1,4 @@
-"""Attention row of a mention in one head, and lookup of a text's words, mentions and heads."""
+"""Attention row of a mention in one head, and functions that look up words, mentions and heads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 UNITS = ("word", "token")
-"""Units of the axes of attention maps."""
+"""Units of the rows and columns of attention maps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Return antecedents, other candidates and the role of the attending words, for a figure.
+    """Return the words of antecedents and of other candidates, and the role of the attending words, for a figure.
 
     Both lists of candidates are empty unless the pronoun's first word is among the attending words.
     """

@@ -1,4 +1,4 @@
-"""Interface to a trained run: attention, answers and explanations for sentences."""
+"""Interface to a trained run: attention maps, answers and explanations for sentences."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of all layers; all of them have attention or, with `gru` and `lstm`, none has."""
+        """Return the indices of all layers; all have attention, except in runs with `gru` or `lstm`, where none has."""
         return range(self.layers)
 
     @property
@@ -87,7 +87,7 @@ class OpenRun:
         return chosen_head(self.run)
 
     def head_for(self, text: str) -> Head | None:
-        """Return the head chosen for the language of a text, else for all or another language; None if none was chosen.
+        """Return the head chosen for a text's language, else for all languages or another one; None if none was chosen.
 
         Raises:
             UserError: a file of scores is damaged.
@@ -196,7 +196,7 @@ class OpenRun:
             by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
-            UserError: as in `example_from_query`; a pronoun is given to a run that predicts labels; the pronoun or its
+            UserError: as in `example_from_query`; a pronoun is given to a run that predicts labels; pronoun or
                 candidates are missing, or the text is too long, for a run that answers pronoun questions; the run does
                 neither; or `by` is unknown.
         """

@@ -1,4 +1,4 @@
-"""Scores of a model's heads on a corpus: chosen on the development split, measured on another split."""
+"""Scores of a model's heads on a corpus; the head is chosen on the development split and measured on another split."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
 
 CAUSAL_ITEMS = 100
-"""Default number of main items in the causal tests; each test is a forward pass over all of them."""
+"""Default number of main items in the causal tests; each test runs a forward pass over all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,9 @@ class Scores:
         name: name of the model.
         evidence: all scores of the chosen head, with intervals, shortcuts, corrected p-values and any causal tests, as
             in metrics.json.
-        measurement: scores of every head, from which `evidence` is computed.
-        untested: one-line reason why there are no causal tests; None if they were run or not requested.
-        unread: evaluated items with a pronoun or candidate that is not in the model's vocabulary; None if all are
-            known.
+        measurement: scores of all heads, from which `evidence` is computed.
+        untested: reason in one line why no causal tests were run; None if they were run or not requested.
+        unread: evaluated items with a pronoun or candidate outside the model's vocabulary; None if there are none.
     """
 
     name: str
@@ -154,17 +153,17 @@ def score(
     The scores include those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
     intervals and a corrected permutation test. The causal tests are run too, unless `causal_items` is 0; if they are
     not possible, for instance because the model does not answer pronoun questions, `Scores.untested` gives the reason.
-    No model is trained here, so no verdict can be "supported": this would need the trained controls of a run.
+    No controls are trained here, and without them no verdict can be "supported".
 
     Args:
         model: the model, as in `anaphora.attention`.
         data: name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
         path: file or folder of the corpus; None for the built-in corpus.
         split: split to measure, usually "test".
-        items: approximate number of items to use per split, in whole quads (or whole passages of documents); by default
+        items: approximate number of items to use per split (whole quads, or whole passages of documents); by default
             all items.
         tokenizer: the tokenizer of a loaded `transformers` model.
-        causal_items: approximate number of main items in the causal tests, in whole quads; 0 for no causal tests.
+        causal_items: approximate number of main items in the causal tests (whole quads); 0 for no causal tests.
         untrained: number of randomly initialised models of the same architecture to measure as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
@@ -227,10 +226,10 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """Load the splits of a corpus, without development items whose text and pronoun are also in the evaluated split.
+    """Load the splits of a corpus without those development items whose text and pronoun are in the evaluated split.
 
     Args:
-        items: approximate number of items per split, in whole quads (or whole passages of documents); None for all.
+        items: approximate number of items per split (whole quads, or whole passages of documents); None for all.
 
     Raises:
         UserError: the data cannot be read or have no pronoun questions, the development or the evaluated split has no
@@ -269,7 +268,7 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return the subject of the causal tests and None, or None and a one-line reason why the model has no tests."""
+    """Return the subject of the causal tests and None, or None and the reason, in one line, why they cannot be run."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:

@@ -60,7 +60,7 @@ def write_browser_page(path: Path, run: Run) -> None:
 
 
 def browser_page(run: Run) -> str:
-    """Return the page as HTML, with 16-bit weights if these are exact or 32-bit weights would exceed `MOST_BYTES`.
+    """Return the page as HTML; weights have 16 bits if this is exact, or if the page with 32 bits exceeds `MOST_BYTES`.
 
     Raises:
         UserError: the page does not support a part of the model or its tokenizer, a weight is not finite, or a file of
@@ -165,7 +165,7 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the examples whose words are all in the run's vocabulary; all examples if none qualifies."""
+    """Return the examples whose words are all in the run's vocabulary, or all examples if there are none."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 

@@ -1,4 +1,4 @@
-"""Description of a run's model and tokenizer for the script of the browser page.
+"""Description of a run's model and tokenizer for the JavaScript of the browser page.
 
 The script reimplements `anaphora.model` for the variants in `SUPPORTED`; the tests compare the two.
 """
@@ -43,7 +43,7 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
         "ignore_merges": False,
     },
 }
-"""Tokenizer models that the script implements, with the required options of each."""
+"""Tokenizer models that the script implements, each with the options that it must have."""
 
 
 def check_supported(run: Run) -> None:

@@ -1,1 +1,1 @@
-"""Live page that shows maps and answers of models for a typed sentence, served on localhost only."""
+"""Live page with models' maps and answers for a sentence that the user types; served on localhost only."""

@@ -1,4 +1,4 @@
-"""Requests of the live page and their replies: maps and answers of a model, with edges and heads ablated."""
+"""Requests of the live page, and replies with a model's maps and answers, optionally with edges or heads ablated."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ FIRST_SENTENCES = {
         FirstSentence("小红被美玲救了，因为她很虚弱。", "她", ["小红", "美玲"]),
     ),
 }
-"""For each language, an everyday sentence, and a sentence of the built-in corpus for runs with a small vocabulary."""
+"""For each language, an everyday sentence, and one from the built-in corpus for runs with a small vocabulary."""
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
-    """Return the everyday sentence of a language, or the corpus sentence if a run does not know all of its words."""
+    """Return the everyday sentence of a language, or the corpus sentence if a run does not know all its words."""
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
 
 class EdgeCut(NamedTuple):
-    """Attention edge to knock out in one head, between two words whose indices count special tokens too."""
+    """Attention edge to knock out in one head, between two words; their indices also count special tokens."""
 
     layer: int
     head: int
@@ -210,7 +210,7 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
 def _interventions(
     question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
 ) -> list[Intervention]:
-    """Return the interventions of a question; an edge between words becomes the edges between all their tokens.
+    """Return the interventions of a question; an edge between two words stands for the edges between all their tokens.
 
     Args:
         parts: indices of the tokens of each word.

@@ -1,4 +1,4 @@
-"""Server of the live page on localhost, which answers one question at a time.
+"""Server of the live page on localhost; it answers one question at a time.
 
 Only this machine has access: the server listens on the loopback address, refuses any other Host header (against DNS
 rebinding), and requires a token with every request. The token is part of the URL that the terminal prints.
