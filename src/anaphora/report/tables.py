@@ -74,7 +74,7 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table that compares the weights on the antecedent of the pronoun and of the best other word.
+    """Return a table that compares how much the pronoun and the best other word attend to the antecedent.
 
     There is one row per language and kind of cue.
     """
@@ -91,7 +91,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a table of accuracy drops when equal weight is removed from the edge to the antecedent or all other edges.
+    """Return a table of accuracy drops when equal weight is removed from the antecedent's edge or from all other edges.
 
     There is one row per language, kind of cue and removed weight.
     """

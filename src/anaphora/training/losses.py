@@ -23,9 +23,8 @@ class BatchShare(Batch):
     """Rows of a batch that one of several data-parallel ranks processes.
 
     Attributes:
-        weights: (5,) weight of each of `PARTS`: its number of elements in the share times the number of ranks, divided
-            by its number of elements in the whole batch. The mean over ranks of a weighted part is that part of the
-            whole batch.
+        weights: (5,) weight of each of `PARTS`: elements of the part in the share * ranks / elements of the part in the
+            whole batch. The mean over ranks of a part times its weight is that part for the whole batch.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -153,7 +152,7 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
     """Return the share of process `rank`: every `count`-th row of a batch, starting with row `rank`.
 
     Rows that share a minimal pair count as one row. Each row, item, masked token and minimal pair is in exactly one
-    share. Random choices made for the whole batch, such as slots and masked words, do not change. A share may be empty.
+    share. Random choices made for the whole batch, such as slots and masked tokens, are kept. A share may be empty.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 

@@ -136,7 +136,7 @@ def font_file_of(character: str, bold: bool = False) -> Path:
 
 @contextmanager
 def embeddable_fonts(figure: Figure) -> Iterator[None]:
-    """Replace the fonts of a figure's texts by small TrueType subsets within the context.
+    """Replace the fonts of a figure's texts by small TrueType subsets inside the `with` block.
 
     matplotlib writes the CFF outlines of Noto into a PDF as if they were TrueType, which strict readers reject. The
     subsets are true Type 42 fonts of a few kB. The original fonts are restored on exit.

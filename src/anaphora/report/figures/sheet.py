@@ -183,7 +183,7 @@ def tick_style(rank: int) -> dict[str, Any]:
 
 
 def spread_labels(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Move label positions at least `gap` apart within [low, high], keeping their order, and return them."""
+    """Return label positions moved at least `gap` apart within [low, high], without changing their order."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved = dict(zip(order, sorted(heights), strict=True))
     for _round in range(50):

@@ -46,7 +46,7 @@ def unread_note(words: Sequence[str]) -> str:
 
 
 def quoted_words(words: Sequence[str]) -> str:
-    """Join words in quotation marks with commas."""
+    """Put words in quotation marks and join them with commas."""
     return answer_phrases()["comma"].join(f"“{word}”" for word in words)
 
 

@@ -30,7 +30,7 @@ class CurvesCallback(lightning.Callback):
     weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
 
     Args:
-        history: validations of the run; the callback adds its own duration to `curves_seconds`.
+        history: callback with the run's validations, to whose `curves_seconds` this callback adds its own duration.
         config, tokenizer: settings and tokenizer of the run.
         validation: encoded validation items.
     """

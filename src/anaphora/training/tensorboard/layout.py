@@ -293,8 +293,8 @@ def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
     """
     lines, line, width = [], "", 0
     start, end = bold
-    # A word stays whole, with the space after it and the marks of the bold part; a line
-    # may end after a Chinese character, but not before a mark.
+    # A unit is a word with the space after it, or a Chinese character with the punctuation after it. A line ends only
+    # after a unit.
     units = re.finditer(rf"[{WIDE_RANGES}][，。、；：！？）”》]*|[^\s{WIDE_RANGES}]+\s*|\s+", text)
     for unit in units:
         marked = "".join(
