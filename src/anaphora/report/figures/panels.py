@@ -1,6 +1,6 @@
 """Building blocks of the evidence figures: panels with shared rows, and curves over a count.
 
-Shares and accuracy drops are in [0, 1] in the data. The axes of curves, and of panels with `points`, are in percent or
+Shares and accuracy drops are fractions in the data. The axes of curves, and of panels with `points`, are in percent or
 percentage points.
 """
 

@@ -29,7 +29,7 @@ class ReportRun:
     Attributes:
         evidence: measurements of the run; parts that were not measured are None.
         argument: value of `run=` in commands; empty for a model without a run directory.
-        recipe: settings as text, except those that may differ between runs of one recipe; None if unknown.
+        recipe: settings as text, without name, folders and seed; None if unknown.
         validations: validation records of `training.json`.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         heads_chance: mean share of correct candidates on the development split, by language.

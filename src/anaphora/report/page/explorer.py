@@ -93,7 +93,7 @@ def attention_entry(
 
 
 def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an explorer entry with defaults for missing keys; the default text omits special tokens."""
+    """Return an explorer entry with defaults for missing keys; the default text joins the words, not special tokens."""
     special = set(entry.get("special", ()))
     words = [word for index, word in enumerate(entry["words"]) if index not in special]
     text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)
