@@ -129,11 +129,14 @@ class Example:
         return self.text[start:end]
 
 
+_ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}  # a frozen example refuses `setattr`
+
+
 def unchecked_example(**fields: Any) -> Example:
     """Build an example from all its fields without checks, which take most of the time; the fields must be valid."""
     example = object.__new__(Example)
     for name, value in fields.items():
-        getattr(Example, name).__set__(example, value)  # since a frozen example refuses `setattr`
+        _ASSIGN[name](example, value)
     return example
 
 
@@ -141,7 +144,7 @@ def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
     """Build examples without checks from the values of each field; faster than a loop over `unchecked_example`."""
     examples = [object.__new__(Example) for _ in columns["text"]]
     for name, values in columns.items():
-        assign = getattr(Example, name).__set__
+        assign = _ASSIGN[name]
         for example, value in zip(examples, values, strict=True):
             assign(example, value)
     return examples

@@ -6,7 +6,9 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import accumulate, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 _GROUPS_AT_ONCE = 1024
+_MEMBERS_KEPT = 4096
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 ITEM_COLUMNS = {
     "text": "sentence or passage",
@@ -114,7 +117,7 @@ class GroupRows:
 
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
     """Convert items to a list per column, factors to JSON; `has_whole_words` states that no span cuts a word."""
-    columns = {field.name: [getattr(item, field.name) for item in items] for field in dataclasses.fields(items[0])}
+    columns = {field.name: list(map(attrgetter(field.name), items)) for field in dataclasses.fields(items[0])}
     if "factors" in columns:
         if not has_whole_words:
             columns["factors"] = [_factors(item) for item in items if isinstance(item, Example)]
@@ -128,10 +131,10 @@ def _factors(item: Example) -> dict[str, str]:
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 
 
-def _written_factors(factors: Sequence[dict[str, str]]) -> list[str]:
-    """Return the factors of each item as JSON; a call of the encoder for each item would take twice as long."""
-    written = _AS_JSON(factors)[2:-2].split("}, {")
-    return [f"{{{each}}}" for each in written] if len(written) == len(factors) else list(map(_AS_JSON, factors))
+def _written_factors(factors: Sequence[Mapping[str, str]]) -> list[str]:
+    """Return the factors of each item as JSON; most of them recur in other items, so they are not encoded again."""
+    member = lru_cache(_MEMBERS_KEPT)(lambda name, value: f"{_AS_JSON(name)}: {_AS_JSON(value)}")
+    return [f"{{{', '.join(map(member, each, each.values()))}}}" for each in factors]
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import PRONOUN_FORMS, SELECTION_CLASSES, Lexicon, Noun, pronoun
@@ -25,6 +25,9 @@ Option = TypeVar("Option", bound=Hashable)
 
 _SINGULAR = (("male", "singular"), ("female", "singular"), ("thing", "singular"))
 _PLURAL = (("male", "plural"), ("female", "plural"), ("thing", "plural"))
+_NUMBERED = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}", "{state}": CUE}
+_NUMBERED |= {f"{{{form}{mark}}}": "{p0}" for form in PRONOUN_FORMS for mark in ("", ":1")}
+_NUMBERED |= {f"{{{form}:2}}": "{p1}" for form in PRONOUN_FORMS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +67,9 @@ class QuadGenerator:
         self.lexicon = lexicon
         self.holdout = holdout
         self._used: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)  # by split and word
-        # For each split and tuple of names: the least number of uses of a name, and the names used so often.
-        self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, Sequence[str]]] = {}
+        self._drawn: defaultdict[str, list[Any]] = defaultdict(list)  # by split, in order
+        self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, dict[str, None], int]] = {}
+        """For each split and tuple of names: the least number of uses, the names used so often, and past draws."""
 
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
@@ -166,29 +170,34 @@ class QuadGenerator:
 
     def _draw_name(self, names: Sequence[str], without: Sequence[str], split: str, chance: random.Random) -> str:
         """Draw one of the names as `_draw` does, but none of `without`; fast even for a thousand names."""
-        used, key = self._used[split], (split, tuple(names))
-        least, rarest = self._rarest.get(key, (0, names))
-        rarest = [name for name in rarest if used.get(name, 0) == least]  # uses only grow, so no name is added
+        used, drawn, key = self._used[split], self._drawn[split], (split, tuple(names))
+        least, rarest, seen = self._rarest.get(key) or (0, dict.fromkeys(names), 0)
+        for option in drawn[seen:]:  # uses only grow, so no name is added
+            rarest.pop(option, None)
         if not rarest:
             least = min(map(used.get, names, repeat(0)))
-            rarest = [name for name in names if used.get(name, 0) == least]
-        self._rarest[key] = least, rarest
-        is_excluded = any(used.get(name, 0) == least for name in without)
-        free = [name for name in rarest if name not in without] if is_excluded else rarest
+            rarest = {name: None for name in names if used.get(name, 0) == least}
+        self._rarest[key] = least, rarest, len(drawn)
+        free = list(rarest)
+        for name in without:
+            if name in rarest:
+                free.remove(name)
         if not free:
             return self._draw([name for name in names if name not in without], split, chance)
-        drawn = chance.choice(free)
-        used[drawn] = least + 1
-        return drawn
+        return self._counted(chance.choice(free), split)
 
     def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
         """Draw one of the options that the split has used least, so that all are equally frequent."""
-        used = self._used[split]
-        uses = list(map(used.get, options, repeat(0)))
+        uses = list(map(self._used[split].get, options, repeat(0)))
         least = min(uses)
-        rarest = chance.choice([option for option, count in zip(options, uses, strict=True) if count == least])
-        used[rarest] = least + 1
-        return rarest
+        return self._counted(
+            chance.choice([option for option, count in zip(options, uses, strict=True) if count == least]), split
+        )
+
+    def _counted(self, option: Option, split: str) -> Option:
+        self._used[split][option] = self._used[split].get(option, 0) + 1
+        self._drawn[split].append(option)
+        return option
 
     def _selection(self, count: int, split: str, chance: random.Random) -> list[Entity]:
         coset = chance.randrange(len(self.holdout.predicates[SELECTION_CLASSES[0]]))
@@ -278,18 +287,11 @@ def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Ra
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
     """Rename the slots of candidates to {0}, {1}, ..., of pronouns to {p0}, {p1}, and of a state to {cue}."""
-    names = {"{A}": "{0}", "{B}": "{1}", "{x}": "{2}", "{state}": CUE}
-    result: list[str] = []
-    for token in tokens:
-        if token[0] != "{":
-            result.append(token)
-        elif token == "{list}":
-            result.extend(list_tokens(count, language))
-        elif token[1:-1].partition(":")[0] in PRONOUN_FORMS:
-            result.append("{p1}" if token.endswith(":2}") else "{p0}")
-        else:
-            result.append(names.get(token, token))
-    return result
+    numbered = [_NUMBERED.get(token, token) for token in tokens]
+    if "{list}" in numbered:
+        place = numbered.index("{list}")
+        numbered[place : place + 1] = list_tokens(count, language)
+    return numbered
 
 
 def make_example(
@@ -299,7 +301,7 @@ def make_example(
     antecedent: int,
     which: int,
     order: int,
-    factors: Mapping[str, str],
+    factors: dict[str, str],
     focal: int | None = None,
     cell: str = "",
     event_names: Sequence[tuple[int, int]] | None = None,
@@ -307,36 +309,34 @@ def make_example(
     """Build the example of one cell.
 
     Args:
-        written, place, factors: rendered sentence or text, identity of the quad, and factors of the example.
+        written, place, factors: rendered sentence or text, identity of the quad, and its factors, which are completed.
         antecedent, which, order: slot of the antecedent, index of the pronoun, and index of the candidates' order.
         focal: number of slots that the cue may pick; None for all.
         cell: further condition; cells with the same order, pronoun and `cell` are a minimal pair.
         event_names: (slot, index of the mention) of both names in the event, for texts with mentions outside it.
     """
-    candidates = tuple([written.slot_spans[slot] for slot in written.in_order])
-    place_of = written.in_order.index
-    at = written.pronoun_words[which]
-    distance = min([abs(at - word) for word in written.slot_words[antecedent]]) - 1
-    known = {
-        **factors,
-        "order": str(order),
-        "distance": str(distance),
-        "candidates": str(len(candidates)),
-        "subject": "0" if event_names is None else str(place_of(event_names[0][0])),
-    }
+    text, slot_spans, slot_words, pronoun_spans, pronoun_words, in_order = written
+    candidates = tuple([slot_spans[slot] for slot in in_order])
+    place_of = in_order.index
+    at = pronoun_words[which]
+    distance = min([abs(at - word) for word in slot_words[antecedent]]) - 1
+    factors["order"] = str(order)
+    factors["distance"] = str(distance)
+    factors["candidates"] = str(len(candidates))
+    factors["subject"] = "0" if event_names is None else str(place_of(event_names[0][0]))
     if event_names is not None:
-        known["event_names"] = ",".join(str(written.slot_spans[slot][number][0]) for slot, number in event_names)
+        factors["event_names"] = ",".join(str(slot_spans[slot][number][0]) for slot, number in event_names)
     if focal is not None and focal < len(candidates):
-        known["focal"] = ",".join(map(str, sorted(map(place_of, range(focal)))))
-    if len(written.pronoun_spans) > 1:
-        known["pronouns"] = str(len(written.pronoun_spans))
+        factors["focal"] = ",".join(map(str, sorted(map(place_of, range(focal)))))
+    if len(pronoun_spans) > 1:
+        factors["pronouns"] = str(len(pronoun_spans))
     return unchecked_example(
-        text=written.text,
+        text=text,
         language=place.language,
-        pronoun=written.pronoun_spans[which],
+        pronoun=pronoun_spans[which],
         candidates=candidates,
         antecedents=(place_of(antecedent),),
         group=place.group,
         minimal_pair=f"{place.group}/{order}/{which}" + (f"/{cell}" if cell else ""),
-        factors=known,
+        factors=factors,
     )

@@ -31,16 +31,6 @@ class RenderedSentence(NamedTuple):
     in_order: tuple[int, ...]  # slots by first mention
 
 
-class _Gap(NamedTuple):
-    """Slot of a candidate, pronoun or cue, and the fixed text before it."""
-
-    before: str
-    words: int  # number of words in `before`
-    is_pronoun: bool
-    number: int
-    is_start: bool  # whether an English sentence starts here
-
-
 class Sentence:
     """Sentence of fixed tokens and numbered slots, which can be rendered with different fillings.
 
@@ -52,26 +42,33 @@ class Sentence:
     """
 
     def __init__(self, tokens: Sequence[str], language: str) -> None:
-        self._english = language == "en"
-        self._gaps: list[_Gap] = []
+        self._english = english = language == "en"
+        self._gaps: list[tuple[str, int, bool, int, bool]] = []
+        """Each slot: the fixed text before it, the number of words in this text, whether the slot is a pronoun's, the
+        slot's number, and whether an English sentence starts there."""
+        in_order: dict[int, None] = {}
         fixed: list[str] = []
         count = 0
-        start = self._english
+        start = english
         for place, token in enumerate(tokens):
-            if self._english and place and token[0] not in _WITHOUT_BLANK:
+            initial = token[0]
+            if english and place and initial not in _WITHOUT_BLANK:
                 fixed.append(" ")
-            if token[0] == "{":
+            if initial == "{":
                 is_pronoun = token[1] == "p"
                 number = _NUMBER_OF_CUE if token == CUE else int(token[2:-1] if is_pronoun else token[1:-1])
-                self._gaps.append(_Gap("".join(fixed), count, is_pronoun, number, start))
+                if not is_pronoun and number != _NUMBER_OF_CUE:
+                    in_order[number] = None
+                self._gaps.append(("".join(fixed), count, is_pronoun, number, start))
                 fixed, count, start = [], 0, False
                 continue
-            fixed.append(token[0].upper() + token[1:] if start else token)
-            count += token not in CLOSERS
-            start = self._english and token in STOPS
+            fixed.append(initial.upper() + token[1:] if start else token)
+            if token in CLOSERS:
+                start = english and token in STOPS
+            else:
+                count, start = count + 1, False
         self._end = "".join(fixed)
-        slots = [gap.number for gap in self._gaps if not gap.is_pronoun and gap.number != _NUMBER_OF_CUE]
-        self._in_order = tuple(dict.fromkeys(slots))
+        self._in_order = tuple(in_order)
 
     def render(
         self, mentions: Sequence[NounPhrase], pronouns: Sequence[str], cue: Sequence[str] = ()
@@ -81,8 +78,8 @@ class Sentence:
         None of them may be punctuation.
         """
         text, count = "", 0
-        slots: list[list[Span]] = [[] for _ in mentions]
-        slot_words: list[list[int]] = [[] for _ in mentions]
+        slots: list[tuple[Span, ...]] = [()] * len(mentions)
+        slot_words: list[tuple[int, ...]] = [()] * len(mentions)
         pronoun_spans: list[Span] = [(0, 0)] * len(pronouns)
         pronoun_words = [0] * len(pronouns)
         for before, words, is_pronoun, number, is_start in self._gaps:
@@ -93,11 +90,11 @@ class Sentence:
                 count += words + len(cue)
                 continue
             count += words + 1
-            word = pronouns[number] if is_pronoun else mentions[number].head
-            if not is_pronoun and mentions[number].determiner:
-                determiner = mentions[number].determiner.split()
-                count += len(determiner)
-                article = " ".join(determiner) + " " if self._english else "".join(determiner)
+            word, determiner = (pronouns[number], "") if is_pronoun else mentions[number]
+            if determiner:
+                parts = determiner.split()
+                count += len(parts)
+                article = " ".join(parts) + " " if self._english else "".join(parts)
                 text += article[0].upper() + article[1:] if is_start else article
             elif is_start:
                 word = word[0].upper() + word[1:]
@@ -106,12 +103,12 @@ class Sentence:
             if is_pronoun:
                 pronoun_spans[number], pronoun_words[number] = span, count
             else:
-                slots[number].append(span)
-                slot_words[number].append(count)
+                slots[number] += (span,)
+                slot_words[number] += (count,)
         return RenderedSentence(
             text + self._end,
-            tuple(map(tuple, slots)),
-            tuple(map(tuple, slot_words)),
+            tuple(slots),
+            tuple(slot_words),
             tuple(pronoun_spans),
             tuple(pronoun_words),
             self._in_order,

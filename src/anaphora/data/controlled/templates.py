@@ -122,12 +122,13 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
 
     Other slots are kept, and superfluous punctuation is removed.
     """
-    comma = _COMMA[language]
+    fillers = {f"{{{name}}}": pools[name].split() for name in POOLS}
+    if fillers["{gap}"]:
+        fillers["{gap}"] = [_COMMA[language], *fillers["{gap}"], _COMMA[language]]
     result: list[str] = []
     for token in tokens:
-        if token[0] == "{" and token[1:-1] in POOLS:
-            filler = pools[token[1:-1]].split()
-            result.extend([comma, *filler, comma] if token == "{gap}" and filler else filler)
+        if token in fillers:
+            result += fillers[token]
         else:
             result.append(token)
     return _tidy(result)
