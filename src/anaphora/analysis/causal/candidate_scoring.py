@@ -104,7 +104,7 @@ class Question:
     """Item of the causal tests and the texts that score its candidates."""
 
     example: Example
-    tokens: TokenizedText  # T tokens of the maps; for a masked language model the pronoun's are masks
+    tokens: TokenizedText  # T tokens of the sentence; for a masked language model the pronoun's are masks
     texts: tuple[ScoredText, ...]  # texts that together score each candidate once
 
 

@@ -25,7 +25,7 @@ matched_distance: in the heads of the scope, the pronoun's edge to such words ab
 
 
 class HeadEdges(NamedTuple):
-    """Edges of one item in one head, from every query token to every key token."""
+    """Edges of one item in one head, from each of the query tokens to each of the key tokens."""
 
     head: Head
     queries: Sequence[int]
@@ -97,7 +97,7 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the pronoun's edges in each head to those of the given tokens that are in `attended`."""
+        """Return the pronoun's edges in each head to the given tokens, except tokens outside `attended`."""
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 

@@ -107,11 +107,11 @@ class CausalTests:
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean over the items of a mask and its interval, clipped to `bounds`; None if there are none."""
+        """Return the mean over the items in a mask and the mean's interval, clipped to `bounds`; None without items."""
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy over the items of a mask and its interval; None if there are no items."""
+        """Return the drop in task accuracy over the items in a mask and the drop's interval; None without items."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:

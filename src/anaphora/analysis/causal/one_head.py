@@ -40,7 +40,7 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Outcome of exchanging the weights on two names: mask of the tested items, and of the flipped answers, (N,)."""
+    """Outcome of exchanging the weights on two names: masks of the tested and of the flipped items, (N,) each."""
 
     items: Bools
     flipped: Bools
@@ -131,8 +131,8 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 def _exchange(tests: CausalTests) -> Exchange:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
-    Only items with a correct answer and a distractor are tested. For the pronoun and names of one token, this equals
-    exchanging the head's values at the names: path patching from the names to the pronoun through this head.
+    Only items with a correct answer and a distractor are tested. If the pronoun and the names are one token each, this
+    equals exchanging the head's values at the names: path patching from the names to the pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)

@@ -104,7 +104,7 @@ def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield each chunk's index and the attention rows of its Q query words, (Q, L, H, T), in the order of the batches.
+    """Yield, in the order of the batches, each chunk's index and its Q query words' attention rows, (Q, L, H, T).
 
     Raises:
         UserError: the model takes the pronoun as a second sequence, or has no attention maps.
@@ -203,7 +203,7 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of a text without a pronoun question and its attention maps, (L, H, queries, keys).
+    """Tokenize a text without a pronoun question; return its tokens and attention maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model takes the pronoun as a second sequence, or has no attention maps.

@@ -168,7 +168,7 @@ def _attribution_shares(model: PronounModel, batch: Batch) -> Tensor:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """Return the tokens of one sentence and its maps by name, without flow and integrated gradients.
+    """Return the tokens of one sentence and its maps by name, except flow and integrated gradients.
 
     Returns:
         The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each
@@ -198,8 +198,8 @@ def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Bat
     """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
     Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
-    layout is that of `HeadScores.candidate_mass`, so that `strongest_candidates` applies to the items
-    `HeadScores.kept`. Only the rows of the candidates' tokens are computed.
+    layout is that of `HeadScores.candidate_mass`, which these weights, for the items `HeadScores.kept`, can replace in
+    `strongest_candidates`. Only the rows of the candidates' tokens are computed.
 
     Raises:
         UserError: the model has no attention maps.

@@ -158,7 +158,7 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     """Return the observed accuracy of K heads, and their accuracies with relabelled antecedents.
 
     In minimal pairs, the cues of a group exchange their antecedents, by the same permutation in every order. A head
-    that follows position, entity or a fixed link of cue and entity is thus at chance level. All other items,
+    that follows position, entity or a fixed association of cue and entity is thus at chance level. All other items,
     including minimal pairs with equal answers, draw new antecedents among the candidates that the cue may pick.
 
     `pointed` is `strongest_candidates`, (N, K, M). The accuracies, (K,) and (draws, K), are macro means over cells of

@@ -174,7 +174,7 @@ def selection_table(
     Args:
         development: selections on the split on which heads are chosen.
         untrained: selections of each untrained model on these two splits.
-        by: names of factors; the rows are repeated on the items with each value, with the same heads.
+        by: names of factors; the rows are repeated for the items with each value of a factor, with the same heads.
 
     Returns:
         One row per subset, selector, choice set and column. Columns without items are left out; heads have no rows in

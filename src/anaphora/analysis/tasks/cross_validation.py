@@ -23,7 +23,7 @@ from anaphora.settings.run import Config, read_config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return the dev splits of all folds, answered by the runs of each fold and by shortcuts fitted on its train split.
+    """Return the answers to each fold's dev split, by its runs and by shortcuts fitted on its train split.
 
     The items must have the factors `by`. A fold's runs are sorted by seed, and runs of the same rank are joined over
     folds: S runs per fold give S answers.

@@ -65,9 +65,9 @@ class Selection:
         return replace(self, groups=groups, characters=self.characters[kept], read=read)
 
     def parts(self) -> list[list[int]]:
-        """Return the item indices, ascending in each part, in parts of whole groups.
+        """Return the item indices in parts of whole groups, in ascending order within each part.
 
-        A part ends after the group with which it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
+        A part is complete as soon as it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
         """
         parts: list[list[int]] = [[]]
         characters = 0

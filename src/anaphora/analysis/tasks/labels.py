@@ -90,7 +90,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Return the labels that a logistic regression predicts for the third of three feature matrices.
+    """Return the labels that a logistic regression predicts from the third of three feature matrices.
 
     It is fitted on the first matrix, with the penalty that is most accurate on the second.
     """

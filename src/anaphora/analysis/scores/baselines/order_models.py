@@ -91,7 +91,7 @@ def fit_order_models(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return a delayed call for each shortcut, keyed by name, which fits it and returns its predictions, (N,)."""
+    """Return, keyed by name, a delayed call for each shortcut that fits it and returns its predictions, (N,)."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
