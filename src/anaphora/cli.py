@@ -43,9 +43,9 @@ from anaphora.settings.typed import error_message, resolve
 
 @dataclass(frozen=True)
 class Command:
-    """Command, implemented by a module of `anaphora.commands` with a function of the same name that takes its settings.
+    """Command: a module of `anaphora.commands` with a function of the same name, which takes the settings.
 
-    The module postpones heavy imports until the function is called, so that an invalid setting is reported at once.
+    The module defers heavy imports until the function is called, so that an invalid setting is reported at once.
     """
 
     name: str
@@ -107,7 +107,7 @@ _OF_HYDRA = {
     "Config group override": "a group takes the name of one of its choices, not null; leave it out instead",
     "Exceeds the limit": "a setting has a whole number with more digits than can be read",
 }
-"""Explanations of built-in exceptions that Hydra raises, by a substring of the exception's message."""
+"""Explanations of built-in exceptions that Hydra raises, keyed by a substring of the exception's message."""
 _GROUPS = (
     "a group takes the name of one of its choices, and its settings need it beside them (data=jsonl data.path=...)"
 )
@@ -155,7 +155,7 @@ def run_command(name: str) -> None:
     """
     prepare_process()
     command = COMMANDS[name]
-    if command.is_composed or name == "controls":  # these train; others read the same batches again and again
+    if command.is_composed or name == "controls":  # these train; the other commands read the same batches repeatedly
         keep_few_kernels()
     with user_errors_exit():
         one_of(VARIABLE, environment_language(), LANGUAGES)
@@ -251,7 +251,7 @@ def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
 
     Args:
         schema: settings class; `--help` lists its fields.
-        work: function that takes the settings; it postpones heavy imports, so that a user error is reported at once.
+        work: function that takes the settings; it defers heavy imports, so that a user error is reported at once.
     """
     prepare_process()
     _run_plain(schema, work)
@@ -270,14 +270,14 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that only a single training run uses several processes, and silence torch's C++ warnings in that case."""
+    """Check that several processes are used only by a single training run, and silence torch's C++ warnings then."""
     processes = started_processes()
     if name != "train":
         processes.check_single(name)
     elif {"-m", "--multirun"} & set(sys.argv):
         processes.check_single("a sweep (-m)")
     if processes.count > 1:
-        # torch reads this when it is imported later; DistributedDataParallel warns of what is intended here.
+        # torch reads this on its later import; DistributedDataParallel would warn of something that is intended here.
         os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
@@ -285,8 +285,8 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """Run one job of a sweep; record a failure instead of raising it, so that the other jobs run.
 
     Returns:
-        The command's return value, or infinity after a failure, the worst value for a minimising sampler. With NaN,
-        Optuna would end the sweep.
+        The command's return value; after a failure infinity, the worst value for a minimising sampler. With NaN, Optuna
+        would end the sweep.
     """
     from hydra.errors import HydraException
 
@@ -327,7 +327,7 @@ def user_errors_exit() -> Iterator[None]:
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))
-    except OSError as error:  # when Hydra writes its record of a sweep; commands convert their own errors
+    except OSError as error:  # raised when Hydra writes its record of a sweep; commands convert their own errors
         if error.errno not in _OF_THE_DISK:
             raise
         sys.exit(report_error(UserError(f"{error.filename or 'a file'}: {error.strerror}")))

@@ -1,4 +1,4 @@
-"""Attention maps and interventions for models of `transformers`, and exported runs as such models.
+"""Attention maps and interventions for models of `transformers`, including exported runs.
 
 `import anaphora.hf` registers the model class of exported runs with the Auto classes of `transformers`, without code
 from the hub:

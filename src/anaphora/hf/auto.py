@@ -1,6 +1,6 @@
 """Exported runs of this package as models of `transformers`, registered with its Auto classes on import.
 
-The weights keep their names, so one folder serves both libraries: `AutoModel.from_pretrained` reads an exported run,
+The weights keep their names, so both libraries read the same folder: `AutoModel.from_pretrained` reads an exported run,
 and `anaphora.load` reads what `save_pretrained` of model and tokenizer writes. B batch, T tokens, H heads,
 V vocabulary, W width.
 """
@@ -55,8 +55,8 @@ class AnaphoraConfig(PreTrainedConfig):
 class AnaphoraModel(PreTrainedModel):
     """Encoder of an exported run, with its prediction head and its output layer over the vocabulary.
 
-    `forward` returns hidden states and attention maps. The answers of the prediction head need a pronoun and its
-    candidates; load the same folder with `anaphora.load` for them.
+    `forward` returns hidden states and attention maps. It does not run the prediction head, which needs a
+    pronoun and its candidates; for answers, load the same folder with `anaphora.load`.
     """
 
     config_class = AnaphoraConfig
@@ -86,13 +86,13 @@ class AnaphoraModel(PreTrainedModel):
             attention_mask: mask, (B, T), 0 at padding; None means no padding.
             pronoun_mask: mask, (B, T), 1 at the pronoun's tokens; needed only by runs with `model.second_sequence`.
             output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout. None
-                takes the value in the configuration, as for the next two.
+                uses the value in the configuration, also for the next two arguments.
             output_hidden_states: whether to return the input of each layer and the final states, (B, T, W) each.
             return_dict: whether to return a `BaseModelOutput` instead of a tuple.
 
         Raises:
             UserError: `pronoun_mask` is needed and missing, a text is longer than `model.position.max_length`, or maps
-                are requested of a run without attention maps.
+                are requested from a run that has none.
         """
         with_maps = self._wanted(output_attentions, "output_attentions")
         with_states = self._wanted(output_hidden_states, "output_hidden_states")
@@ -136,10 +136,10 @@ class AnaphoraModel(PreTrainedModel):
         return EncoderInput(input_ids, positions, is_token.long() - 1, second=second)
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialise tensors that are missing in the file, such as fixed position encodings.
+        """Initialise tensors that are missing from the file, such as fixed position encodings.
 
-        The constructor initialises all weights, so nothing is left to do at its end. `from_pretrained`, however,
-        constructs the model on the meta device, and tensors missing in the file must then be computed again.
+        The constructor initialises all weights itself. `from_pretrained`, however, constructs the model on the meta
+        device, so tensors that are missing from the file must then be computed again.
         """
         if not hasattr(self, "is_constructed") or all(_is_read(one) for _, one in _own_tensors(module)):
             return
@@ -154,7 +154,7 @@ class AnaphoraModel(PreTrainedModel):
 
 @dataclass
 class AnaphoraMaskedLMOutput(MaskedLMOutput):
-    """Output of a masked language model, with the final hidden states: (B, T, W)."""
+    """Output of a masked language model, extended by the final hidden states: (B, T, W)."""
 
     last_hidden_state: Tensor | None = None
 
@@ -186,8 +186,8 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         The other arguments and the errors are those of `AnaphoraModel.forward`.
 
         Args:
-            labels: token ids, (B, T), -100 at positions to ignore; with labels, the output has the mean cross-entropy
-                in nats as `loss`.
+            labels: token ids, (B, T), -100 at positions to ignore; if given, the output has a `loss`, the mean
+                cross-entropy in nats.
         """
         encoded = super().forward(
             input_ids, attention_mask, pronoun_mask, output_attentions, output_hidden_states, return_dict=True

@@ -1,4 +1,4 @@
-"""Attention maps and outputs of a `transformers` model with edited attention; the causal tests use them."""
+"""Attention maps and outputs of a `transformers` model with edited attention, for the causal tests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """Model whose attention can be edited by interventions, with the edit point of each layer with attention."""
+    """Model whose attention can be edited by interventions, and the edit point of each layer with attention."""
 
     model: TransformersModel
     points: Sequence[EditPoint]
@@ -41,16 +41,16 @@ class EditableModel:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
         Without the registered attention function (`interface`), each text is processed separately, because padding may
-        change which tokens a model selects.
+        change which tokens a model with sparse attention selects.
 
         Args:
-            tokens: B tokenized texts; edits get tensors of texts padded on the right to T tokens.
-            interventions: edits by the model's own layer index; layers without attention are skipped.
+            tokens: B tokenized texts; edits receive tensors for texts padded on the right to T tokens.
+            interventions: edits, whose layers are the model's own indices; layers without attention are skipped.
             whole: the same model with an output layer; None runs the model without it.
 
         Returns:
-            One map (B, H, T, T) per layer, and the model's first output for each text, (T, ...); texts that are
-            processed separately have no padding in it.
+            One map (B, H, T, T) per layer, and the model's first output for each text, (T, ...); it has no padding if
+            texts are processed separately.
 
         Raises:
             UserError: attention in these texts differs from that in the probe, or the model cannot process a text.
@@ -89,7 +89,7 @@ class EditableModel:
 
 
 class TransformersLanguageModel:
-    """Model of `transformers` with the interface of the causal tests, `LanguageModel`.
+    """Model of `transformers` with the interface that the causal tests need, `LanguageModel`.
 
     Raises:
         UserError: the model cannot answer which candidate a pronoun refers to (see `why_no_answer`).

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _MASKED = 5_000.0
-"""Distance below a row's maximum from which a score counts as masked; transformers may mask with finite values, of at
-most -10,000."""
+"""Least distance below a row's maximum at which a score counts as masked; transformers may mask with a finite value of
+-10,000 or less."""
 _AFTER_SOFTMAX = 1e-2
-"""Tolerance between attention weights and the softmax that computed them, for rounding in bfloat16."""
+"""Maximum difference between attention weights and the softmax that computed them, due to rounding in bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Order of the axes over which the rows of a matrix run: texts (0), heads (1) and queries (2), slowest first."""
+    """Order of texts (0), heads (1) and queries (2) in the rows of a matrix, slowest-varying axis first."""
 
     axes: tuple[int, int, int]
 
@@ -67,12 +67,12 @@ class EditPoint:
     product: Place
     scores: RowOrder  # row order of the scores of the softmax
     weights: RowOrder  # row order of the weights in the product
-    columns: slice  # columns of the softmax that are tokens; any other column is an attention sink
+    columns: slice  # columns of the softmax for tokens; any other column is an attention sink
     transposed: bool  # whether the weights are the second factor of the product, transposed
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Dispatch mode that passes each softmax and matrix product, with its location in the model, to a method."""
+    """Dispatch mode that passes each softmax and each matrix product, with its location in the model, to a method."""
 
     def __init__(self, running: Sequence[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -155,7 +155,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         """Compute the product with edited weights, and edit its result.
 
         Raises:
-            UserError: a factor has another shape than in the probe, or is not the output of the block's softmax.
+            UserError: a factor has a shape other than in the probe, or is not the output of the block's softmax.
         """
         block = self._block_of.get(place)
         if block is None:
@@ -198,7 +198,7 @@ def edited_attention(
     """Apply edits to a single forward pass inside the `with` block, as in `EditedAttention`.
 
     Args:
-        part: module to which the paths in `points` are relative; the pass may be that of a model that contains it.
+        part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
 
     Raises:
         UserError: the attention in this pass differs from that in the probe.
@@ -215,7 +215,7 @@ def edited_attention(
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
-    """Return the weights at each edit point, (B, H, T, T); errors are those of `edited_attention` and `run_model`."""
+    """Return the weights at each edit point, (B, H, T, T), with the errors of `edited_attention` and `run_model`."""
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:
         run_model(model, inputs)

@@ -1,7 +1,7 @@
-"""Attention function that a model of `transformers` calls while its attention maps are read.
+"""Attention function that a model of `transformers` uses while its attention maps are read.
 
 Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function below mixes
-values like the package's own encoder and records the weights that a tap requests. Without a tap it is ordinary
+values like this package's encoder and records the weights that a tap requests. Without a tap it is ordinary
 attention. B batch, T tokens, H heads, D features per head, Q queries.
 """
 
@@ -106,7 +106,7 @@ def _attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Compute attention with the signature that transformers expects; keys and values may have fewer than H heads."""
+    """Compute attention (signature as transformers requires); keys and values may have fewer than H heads."""
     if options.get("s_aux") is not None:
         raise UserError(f"{type(module).__name__}: attention with sinks cannot be read here")
     groups = query.shape[1] // key.shape[1]
@@ -125,7 +125,7 @@ def _attention(
 def _mixed(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
 ) -> Tensor:
-    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D); capped scores ignore `dropout`."""
+    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D); with a cap, `dropout` is ignored."""
     if cap is None:
         return attend(query, key, value, bias, dropout, scale)
     return masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value

@@ -29,7 +29,7 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model, in float32, and its tokenizer from a folder or the hub ("hf://owner/name").
 
-    Files from the hub are downloaded to the cache of `transformers`, the library.
+    Files from the hub are downloaded to the cache of `transformers`.
 
     Returns:
         The last part of the name, the model and the tokenizer. A model whose weights lack the output layer is returned
@@ -55,7 +55,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
                 place,
                 use_safetensors=True,
                 dtype=torch.float32,
-                ignore_mismatched_sizes=True,  # they are in the report, and refused below
+                ignore_mismatched_sizes=True,  # they are in the report, and cause an error below
                 output_loading_info=True,
                 **options,
             )
@@ -68,7 +68,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
         raise UserError(f"{title}: cannot be opened: {reason}") from None
     check_no_key_is_ignored(written, model, f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes one up if the files are missing
         raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")
     if report["missing_keys"] and has_output_layer(model):
         model = model.base_model  # without the output layer, which was never trained
@@ -76,7 +76,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def _checked_folder(name: str) -> Path:
-    """Return the path of a folder that has the configuration and the weights of a model or an adapter."""
+    """Return the path of a folder after checking that it has configuration and weights of a model or an adapter."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
@@ -84,7 +84,7 @@ def _checked_folder(name: str) -> Path:
         raise UserError(f"model ({name}): there is no config.json of a model of transformers")
     for path in (folder / CONFIG, folder / INDEX):
         if path.exists():
-            read_json(path, dict)  # transformers answers a broken file with a traceback
+            read_json(path, dict)  # for a broken file, transformers shows only a traceback
     if (folder / WEIGHTS).exists() and (folder / INDEX).exists():
         raise UserError(
             f"model ({name}): there are both {WEIGHTS} and {INDEX}, which names other files; remove the one that does "
@@ -110,7 +110,7 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the local path of the weight file, or else of the index of several, keyed by file name; may be empty."""
+    """Return the local path, by file name, of the weight file or else of the index of several; empty without both."""
     paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
     return next(({name: path} for name, path in paths if path is not None), {})
 
@@ -129,7 +129,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the Auto class of a stored model: one with an output layer or for lone encoders, or else `AutoModel`."""
+    """Return the Auto class for a stored model: the key of `_class_names` with its class, or else `AutoModel`."""
     for automatic, names in _class_names().items():
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)
@@ -137,16 +137,16 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 
 def has_output_layer(model: PreTrainedModel) -> bool:
-    """Return whether a model has an output layer over the vocabulary; encoder-decoders do not count."""
+    """Return whether a model has an output layer over the vocabulary; False for encoder-decoders."""
     known = any(type(model).__name__ in _class_names()[automatic] for automatic in _WITH_OUTPUT_LAYER)
     return known and not model.config.is_encoder_decoder
 
 
 @cache
 def _class_names() -> dict[str, frozenset[str]]:
-    """Return the class names of models with an output layer at every token, and of encoders stored without a decoder.
+    """Return the class names of models with an output layer over the vocabulary, and of encoders without their decoder.
 
-    The keys are the Auto classes that load them.
+    They are keyed by the name of the Auto class that loads them.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}

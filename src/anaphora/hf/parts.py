@@ -29,11 +29,10 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     """Return the module whose attention is read: the model without output layers, or the encoder of an encoder-decoder.
 
-    `name` is that of the model in messages, here and in the functions below.
+    Here and in the functions below, `name` is the name of the model for messages.
 
     Raises:
-        UserError: an encoder-decoder does not return its encoder, or the module takes no token ids, such as that of a
-            vision model.
+        UserError: an encoder-decoder does not return its encoder, or the module takes no token ids (a vision model).
     """
     part: nn.Module = model.base_model
     if model.config.is_encoder_decoder:
@@ -71,7 +70,7 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Return the last hidden states of a text part in evaluation mode, its own mode being restored: (B, T, W).
+    """Run a text part in evaluation mode, restore its mode, and return the last hidden states: (B, T, W).
 
     Raises:
         UserError: the part cannot run on text input only, or returns no states for its tokens.
@@ -86,7 +85,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter], name: str) -> set[str]:
-    """Return the names of those parameters in `wanted` that influence the last hidden states of a text of 4 tokens."""
+    """Return the names of the parameters in `wanted` on which the last hidden states of a short text depend."""
     if not wanted:
         return set()
     ids = torch.tensor([[4, 5, 6, 7]], device=part.device)

@@ -1,9 +1,9 @@
 """Model of `transformers` for analysis: its tokens, its attention maps, and the attention rows of pronouns.
 
 Models that take their attention function from a registry get one that records the weights (`interface`). Other models
-run in eager mode, or in their own implementation, if it returns the true weights; otherwise the weights are recorded
-where they mix values. Interventions edit the operations of the forward pass in all cases. L layers, H heads, T tokens,
-Q queries.
+run in eager mode, or in their own implementation, if this returns the true weights. Otherwise the weights are recorded
+at the products that mix values. Interventions always edit the operations of the forward pass. L layers, H heads,
+T tokens, Q queries.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class TransformersModel:
         tokenizer: fast tokenizer, which gives the character span of each token.
         family: `model_type` of the configuration.
         reading: method by which the attention maps are read, as determined by a probe.
-        language_model: model with its output layer over the vocabulary; None if it has none, and for an
+        language_model: model with its output layer over the vocabulary; None for a model without one, and for an
             encoder-decoder.
     """
 
@@ -125,7 +125,7 @@ class TransformersModel:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str, second: str | None = None) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Return the T tokens of a text or a pair, the sink included, and all its maps: (L, H, queries, keys).
+        """Return the tokens of a text or a pair, with any attention sink, and all maps: (L, H, queries, keys).
 
         Raises:
             UserError: the model cannot process the text, or its maps are not attention weights.
@@ -134,7 +134,7 @@ class TransformersModel:
         return self.labels(tokens), self.token_maps(tokens)
 
     def labels(self, tokens: TokenizedText) -> TokenizedText:
-        """Return the labels of rows and columns of the maps: the sink, if there is one, and the tokens of the text."""
+        """Return the labels of the maps' rows and columns: the attention sink, if there is one, and the tokens."""
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
@@ -150,7 +150,7 @@ class TransformersModel:
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example], head: Head | None = None) -> Iterator[AttentionRecord]:
-        """Return an iterator over the pronoun's attention rows of each example, in the given order.
+        """Return an iterator over the attention rows of each example's pronoun, in the given order.
 
         Arguments and errors are those of `numbered_records`.
         """
@@ -160,7 +160,7 @@ class TransformersModel:
     def numbered_records(
         self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None, head: Head | None = None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the pronoun's attention rows of each example, in batches of similar length.
+        """Yield the index of each example and its pronoun's attention rows, in batches of similar length.
 
         Args:
             examples: examples in any order; those with the same text share its forward pass.
@@ -218,7 +218,7 @@ class TransformersModel:
     ) -> list[Tensor]:
         """Return the attention maps of all layers with attention, from one forward pass over texts padded on the right.
 
-        If padding may change the maps, each text is a batch of its own.
+        If padding may change the maps, each text runs in a batch of its own.
 
         Args:
             tokens: B tokenized texts.
@@ -257,7 +257,7 @@ class TransformersModel:
         return joined_maps([self._maps_of_batch([one]) for one in tokens])
 
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
-        """Return whether a visible token has weight 0, so that padding may have changed the selection of tokens."""
+        """Return whether a visible token has weight 0; padding may then have changed which tokens the model selects."""
         real = self.padded(tokens)["attention_mask"].bool()
         visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
         if self.is_decoder:
@@ -318,10 +318,10 @@ class TransformersModel:
         return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
-        """Return the model's inputs, (B, T) each: ids, attention mask, and for pairs any token types."""
+        """Return the model's inputs, (B, T) each: ids, attention mask, and for pairs token types if it has them."""
 
         def as_tensor(rows: Iterable[Sequence[int]], padding: int = 0) -> Tensor:
-            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # an empty row has no type of its own
+            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # an empty row does not imply a type
             return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self.model.device)
 
         ids = as_tensor((one.ids for one in tokens), self.tokenizer.pad_token_id or 0)
@@ -346,7 +346,7 @@ def open_model(
 
     Raises:
         UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded
-            (`load_named`), is no text model of `transformers`, or has an adapter of peft or no encoder of its own; its
+            (`load_named`), is no text model of `transformers`, has a peft adapter or no encoder of its own; its
             tokenizer is missing or not a fast one; or its attention maps cannot be read.
     """
     transformers = import_transformers()

@@ -1,6 +1,6 @@
-"""Tokens of a model of `transformers` with their character spans, and its limits on text length and vocabulary.
+"""Tokens of a model of `transformers` with their character spans, and the model's limits on text length and vocabulary.
 
-The limits are measured, since no field gives them reliably.
+The limits are measured, since no field of the configuration gives them reliably.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 
 _MASK = SPECIAL_TOKENS[MASK]
-"""Spelling of the mask in texts for any model; RoBERTa's own is <mask>."""
+"""Spelling of the mask token in texts for any model, even if the model's own token differs, such as <mask>."""
 _MOST_TOKENS = 100_000
-"""Limits from this number on count as no limit, since a tokenizer without a limit reports a far larger number."""
+"""Least reported limit that counts as no limit: tokenizers without a limit report a far larger number."""
 _PROBE = 4
 """Number of tokens in the text that shows which embedding lookups are lookups of positions."""
 
@@ -54,7 +54,7 @@ class TextReader:
         """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
 
         A token without visible characters, such as the space that some tokenizers put before a text, counts as a
-        special token, even if the tokenizer gives it the first character's offsets.
+        special token, even if the tokenizer gives it the offsets of the first character.
 
         Args:
             second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
@@ -118,8 +118,8 @@ class TextReader:
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the original offsets of all characters, and of the end, of a text in which `mask` has replaced [MASK]."""
-    if mask == _MASK:  # a tokenizer without a mask token splits it
+    """Return the original offset of each character, and of the end, of a text with `mask` in place of [MASK]."""
+    if mask == _MASK:  # or there is no mask token, and the tokenizer splits [MASK]
         return range(len(text) + 1)
     places: list[int] = []
     start = 0
@@ -151,7 +151,7 @@ class Limits:
         special = {*tokenizer.all_special_ids, getattr(part.config, "pad_token_id", None)}
         known = min(len(tokenizer), vocabulary or len(tokenizer))
         ordinary = [number for number in range(min(known, _MOST_TOKENS)) if number not in special]
-        # Every other number, from high to low, so that tokens do not look like positions.
+        # Every other id, from high to low, so that token ids do not look like positions.
         probe = (ordinary[-1::-2] or [0])[:_PROBE]
         limits = [
             int(getattr(tokenizer, "model_max_length", 0) or 0),
@@ -195,7 +195,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 
 
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
-    """Return the number of tokens for which each position table has rows, from the first row that a text uses."""
+    """Return the number of rows of each position table, from the first row that a text uses."""
     lookups = _Lookups()
     with torch.inference_mode(), restored(part), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
@@ -216,7 +216,7 @@ def _first_position(rows: Tensor, count: int) -> int | None:
 
 
 class _Lookups(TorchFunctionMode):
-    """Recorder of embedding lookups, each as its row indices and the number of rows of the table."""
+    """Recorder of embedding lookups; each is stored as its row indices and the number of rows of the table."""
 
     def __init__(self) -> None:
         super().__init__()

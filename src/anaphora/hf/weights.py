@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(^|\.)\d+\.")
 _BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
 """Pattern of the end of a tensor's name if the tensor is computed, not learned; old files store such tensors."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
-"""Pattern of the names of embeddings and normalisations outside the layers, which a model class may lack."""
+"""Pattern of the names of embeddings and norms outside the layers; a model class may lack such tensors."""
 _ACTS_ON_ATTENTION = re.compile(
     r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
     r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
@@ -98,7 +98,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes unquantised weights and names no class of another family."""
+    """Check that a config.json describes unquantised weights and no model class of another family."""
     quantised = config.get("quantization_config") or config.get("compression_config")
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
@@ -117,9 +117,10 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
-    """Check that the library's code names every top-level key of a config.json that changes how attention is computed.
+    """Check that transformers uses every top-level key of a config.json that changes how attention is computed.
 
-    Keys whose value stands for standard attention are skipped. The model is the one that the library has built from it.
+    A key counts as used if its name is in the source code of the model, which transformers has built from config.json.
+    Keys whose value stands for standard attention are not checked.
     """
     source = _source_of(model)
     for key, value in config.items():
@@ -133,7 +134,7 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
 
 
 def _source_of(model: PreTrainedModel) -> str:
-    """Return the source code of a model family: models, configuration, and the shared functions that these call."""
+    """Return the source code of a model family: models, configuration, and the shared functions that they call."""
     classes = (*type(model).__mro__, *type(model.config).__mro__)
     own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
     source = "\n".join(inspect.getsource(import_module(name)) for name in sorted(own))
@@ -147,10 +148,10 @@ def _source_of(model: PreTrainedModel) -> str:
 def check_weights(
     model: PreTrainedModel, report: Mapping[str, Any], stored: Mapping[str, StoredTensor], name: str
 ) -> None:
-    """Check that the file has all weights that influence the maps, and that the model uses all of these in the file.
+    """Check that the file has all weights that influence the maps, and that the model uses all of these.
 
-    Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that a model is the
-    same each time it is loaded.
+    Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that the model is
+    the same each time it is loaded.
 
     Args:
         model: model with its output layer, if it has one.
@@ -186,14 +187,14 @@ def check_weights(
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Return the names of missing weights that influence the maps, and set missing weights of the text part to zero."""
+    """Return the names of missing weights that influence the maps; set missing weights of the text part to zero."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]
         for key in sorted(keys)
         if key.startswith(place) and key in parameters and parameters[key].requires_grad
     }
-    # The weights of a layer or an expert are needed, whether or not the probe reaches them.
+    # The weights of a layer or an expert are needed even if no state of the short text depends on them.
     numbered = {key for key in inside if _NUMBERED.search(key.removeprefix(place))}
     others = {key: parameter for key, parameter in inside.items() if key not in numbered}
     needed = numbered | read_parameters(text_part(model, name), others, name)
@@ -210,7 +211,7 @@ def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
 
 
 def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
-    """Return whether an unused tensor of a file belongs to the layers or to their input."""
+    """Return whether an unused tensor of a file belongs to the layers or their input and should be used."""
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
     is_causal_mask = key.endswith("bias") and len(shape) == 4
@@ -222,7 +223,7 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name that the first missing weight has in the file if only the prefix differs, otherwise None."""
+    """Return the name of the first missing weight in the file if only its prefix differs there, otherwise None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 
@@ -239,8 +240,8 @@ def _check_numbers(
                 f"{name}: {key} holds numbers of type {tensor.type} in {tensor.file}; it must be one of "
                 f"{', '.join(_FLOATING)}"
             )
-        # Embedding tables are most of a file and not tested here: a text uses few of their rows, and a map that is not
-        # finite is refused. A finite sum proves that all values are finite; an infinite one may be an overflow.
+        # Embedding tables, most of a file, are not tested here: a text uses few of their rows, and a map that is not
+        # finite raises an error. A finite sum proves that all values are finite; an infinite one may be an overflow.
         if id(parameter) not in tables and not parameter.sum().isfinite() and not parameter.isfinite().all():
             raise UserError(f"{name}: {key} holds numbers that are not finite; fetch the file again")
 

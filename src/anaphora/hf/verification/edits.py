@@ -1,10 +1,10 @@
 """Search for the operations at which a model's attention can be edited, and verification of edits.
 
-A pass over two texts locates the operations: a product with the attention map of a block as a factor, and the softmax
-that computed this factor. For the verification, copies of one text run together in a single pass. In some copies, an
+A pass over two texts locates the operations of each block: a product with the attention map as a factor, and the
+softmax that computed this factor. For the verification, copies of one text run in a single pass. In some copies, an
 edge of each head is knocked out in one block. In other copies, the heads' weights or outputs without this edge are
-inserted; these are computed independently, from weights and values of the unedited text. The copies of each block must
-end in the same hidden states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
+inserted; these are computed independently, from weights and values of the unedited text. All copies for one block must
+have the same final hidden states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 _ORDERS = tuple(RowOrder(axes) for axes in permutations((0, 1, 2)))  # type: ignore[arg-type]
 _WITHOUT_SINK = (slice(None, -1), slice(1, None))
-"""Columns of the tokens if a softmax has one more column, for an attention sink."""
+"""Columns of the tokens if a softmax has one further column, for an attention sink."""
 _ROUNDING = {torch.float16: 1e-3, torch.bfloat16: 1e-2}
 _ROUNDING_OF_FLOATS = 1e-5
 """Maximum relative difference between two computations of the same weights or states."""
 _SHARE_OF_EFFECT = 0.05
 """Maximum difference between the knockout and the independent computation, as a share of the knockout's effect."""
 _MOST_WEIGHT = 0.9
-"""Maximum weight of a knocked-out edge, so that the rest of its row can be renormalised."""
+"""Maximum weight of an edge to knock out, so that the rest of its row can be renormalised."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """Return the name and the row order of the matrix that is closest to a map, and equal to it up to rounding."""
+    """Return the name and row order of the matrix closest to a map; they must be equal up to rounding."""
     distances = [
         (float((order.to_maps(matrix, sizes).float() - maps.float()).abs().max()), place, order)
         for place, (_, matrix) in enumerate(named)
@@ -150,7 +150,7 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
-    """Check that a knockout of edges of the last token gives the same states as an independent computation.
+    """Check that knocking out edges of the last token gives the same states as an independent computation.
 
     In decoders, also check that earlier tokens do not change.
     """
@@ -188,9 +188,9 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 
 
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
-    """Check the states of an unedited copy and of three edited copies for each block, (3L + 1, T, W).
+    """Check the states of an unedited copy, and of three edited copies for each block, (3L + 1, T, W).
 
-    The unedited copy must agree with the text in a batch of one, and the three edited copies with one another.
+    The unedited copy must agree with `plain`, the text in a batch of one; the three copies must agree with one another.
     """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())

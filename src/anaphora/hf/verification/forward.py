@@ -44,14 +44,14 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
         if implementation is not None and implementation != model.config._attn_implementation:
             with quiet():
                 model.set_attn_implementation(implementation)
-            # Some families refuse the change although they read this attribute in every pass.
+            # Some families reject the change although they read this attribute in every pass.
             model.config._attn_implementation_internal = implementation
         yield before
 
 
 @contextlib.contextmanager
 def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
-    """Keep a model in `reading_mode` for many passes; each pass restores only the attributes that it has altered."""
+    """Keep a model in `reading_mode` for many passes; after each, only the attributes that it altered are restored."""
     with reading_mode(model, implementation):
         token = _HELD.set((model, implementation, Snapshot(model)))
         try:
@@ -76,7 +76,7 @@ def eager_maps(outputs: Any) -> list[Tensor]:
 
 
 def joined_maps(passes: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """Join the maps of several passes over texts, padded on the right with zeros: L of (B, H, T, T) each."""
+    """Join the maps of several passes, each padded on the right with zeros, into L tensors (B, H, T, T)."""
     length = max(maps[0].shape[-1] for maps in passes)
 
     def padded_maps(one: Tensor) -> Tensor:
@@ -107,7 +107,7 @@ class Snapshot:
             attributes.restore()
 
     def alteration(self) -> str | None:
-        """Return the name of a child module, string or Boolean attribute that has changed since construction, or None.
+        """Return the name of a child module or of a string or Boolean attribute that has changed, or None.
 
         The attributes that `reading_mode` sets are not compared. Attributes of other types may be caches that the model
         computes once, such as rotary angles.

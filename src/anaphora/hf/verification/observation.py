@@ -1,7 +1,7 @@
 """Observation of the weights with which a model of `transformers` mixes values in a forward pass.
 
 The model's own outputs are not trusted: every matrix product is observed as torch runs it. Fused attention is computed
-step by step, so that its weights are a factor of a product too. T tokens, H heads, R = H * T rows.
+step by step, so that its weights are also a factor of a product. T tokens, H heads, R = H * T rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _SUM_TOLERANCE = 2e-2
-"""Maximum deviation of the row sums from 1 for a factor to count as attention weights, for rounding in bfloat16."""
+"""Maximum deviation of the row sums of attention weights from 1, due to rounding in bfloat16."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class Mixing:
     module: str  # path of the innermost module that computed it, such as "layers.3.self_attn"
     rows: Tensor  # float32 weights, (R, T), ordered by head and token or by token and head
     has_sink: bool  # whether an attention sink took part in the softmax, so that rows sum to less than 1
-    # Whether the weights had one matrix per head in the product, so that rows are ordered by head and token; if False,
-    # the order is unknown.
+    # Whether the product had one matrix of weights per head, so that rows are ordered by head and token; if False, the
+    # order is unknown.
     is_by_head: bool
 
     def equals(self, maps: Tensor, relative: float, absolute: float) -> bool:
@@ -49,8 +49,8 @@ class Mixing:
 class Observation:
     """Observations from one forward pass."""
 
-    mixings: list[Mixing] = field(default_factory=list)  # in order; equal consecutive ones of a module count once
-    # Whether weights of a softmax also mix other vectors than those of the text's tokens, such as of blocks of tokens.
+    mixings: list[Mixing] = field(default_factory=list)  # in order; equal consecutive mixings of a module count once
+    # Whether a softmax's weights also mix vectors of other units than the text's tokens, such as blocks of tokens.
     attends_elsewhere: bool = False
     writes_weights: bool = False  # whether the pass wrote to the model's own parameters or buffers
 
@@ -177,7 +177,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 continue
             rows = factor.detach().float().reshape(-1, self.tokens)
             sums = rows.sum(dim=-1)
-            if not (rows.min() >= 0 and sums.max() <= 1 + _SUM_TOLERANCE):  # also true for NaN
+            if not (rows.min() >= 0 and sums.max() <= 1 + _SUM_TOLERANCE):  # this also holds for NaN
                 continue
             is_whole = bool(sums.min() >= 1 - _SUM_TOLERANCE)
             if is_whole or self._is_of_a_softmax(rows):

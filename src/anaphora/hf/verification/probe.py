@@ -1,4 +1,4 @@
-"""Choice of the method by which the maps of a model are read, from a short probe instead of a list of families.
+"""Choice of the method that reads a model's maps, by a test on a short text instead of a list of model families.
 
 The weights with which the model's own implementation mixes values are observed (`observation`). A method is accepted
 only if its maps equal these weights, block by block. H heads, T tokens.
@@ -31,7 +31,8 @@ EAGER = "eager"
 NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
 """Error message for models whose attention cannot be edited, or cannot be verified to be edited."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
-"""Possible numbers of tokens in a probe: the first that differs from all dimensions of the parameters, or the last."""
+"""Possible numbers of tokens in a probe; the first that differs from all dimensions of the parameters is used, else the
+last."""
 _PADDING = 4
 """Number of padding or masked tokens at the end of each text of the batch."""
 _AGREEMENT = {torch.float16: (5e-2, 5e-3), torch.bfloat16: (2e-1, 3e-2)}
@@ -42,14 +43,14 @@ _STEP = {torch.float16: 2**-10, torch.bfloat16: 2**-7}
 _NO_INFLUENCE = (1e-5, 1e-8)
 """Relative and absolute tolerance between maps that should be computed from the same values."""
 _NOTHING = 1e-6
-"""Largest weight on a later token that counts as zero."""
+"""Largest weight on a later token in a model that still counts as causal."""
 
 
 class Probe:
     """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
 
     The tokens are spread over the vocabulary. The model reads the text in a batch of one, and in a batch with two kinds
-    of padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is that of the model in
+    of padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is the model's name in
     messages.
     """
 
@@ -72,7 +73,7 @@ class Probe:
     def reading(self) -> MapReading:
         """Return the first method that gives the weights that the model uses.
 
-        If no implementation returns them, they are recorded at the products that mix values.
+        If no attention implementation returns them, they are recorded at the products that mix values.
 
         Raises:
             UserError: no method passes, the model cannot process the probe, or a forward pass changes its weights; the
@@ -114,9 +115,9 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """Return the mixtures of the model's own implementation, or those of sdpa if a fused kernel hides them.
+        """Return the mixtures of the model's own implementation, or of sdpa if a fused kernel hides the former.
 
-        The list is empty if neither mixes values observably, or if the two give different states.
+        The list is empty if neither mixture can be observed, or if the two implementations give different states.
         """
         try:
             observation, states = self._observe(None, self.alone)
@@ -149,7 +150,7 @@ class Probe:
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return the reading that records the weights where the model itself multiplies values by them."""
+        """Return a reading that records the weights at the products in which the model itself mixes values."""
         ids = self._two_texts()
         second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
         if second.attends_elsewhere:
@@ -167,13 +168,13 @@ class Probe:
             return maps_at_points(self.model, points, inputs, heads)
 
     def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
-        """Return the maps of one text, (1, H, T, T) each, from products with one matrix per head."""
+        """Return the maps of one text, (1, H, T, T) each, from mixtures with one matrix per head."""
         if not all(one.is_by_head for one in mixings):
             raise UserError("the order of the rows of its products is not known")
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return how the maps of one text are read, and their layers, number of heads, causality and attention sink."""
+        """Return the reading of maps of one text, with their layers, number of heads, causality and attention sink."""
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -207,7 +208,7 @@ class Probe:
         return maps
 
     def _compare(self, maps: Sequence[Tensor], mixings: Sequence[Mixing], exactly: bool = False) -> None:
-        """Check that maps are the weights of mixtures, one by one and in order."""
+        """Check that each map equals the weights of the mixture at the same index."""
         if not maps:
             raise UserError("they give no attention weights")
         for place, one in enumerate(maps):
@@ -240,7 +241,7 @@ class Probe:
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
-        """Return the layer index of each block: the first number in the path of its module, or else its rank."""
+        """Return the layer index of each block: the first number in the path of its module, or else its own index."""
         numbers = [next((int(part) for part in mixing.module.split(".") if part.isdigit()), -1) for mixing in mixings]
         if numbers[0] >= 0 and all(first < second for first, second in pairwise(numbers)):
             return tuple(numbers)

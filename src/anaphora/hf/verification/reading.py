@@ -41,14 +41,14 @@ class MapReading:
     layers: tuple[int, ...]  # the model's own index of each layer with attention, in the order of the maps
     heads: int  # number of heads per layer
     is_decoder: bool  # whether attention is causal
-    has_sink: bool  # whether an attention sink takes a share of the rows in some layer
-    alone: bool  # whether each text must run alone, because padding changes its maps
+    has_sink: bool  # whether an attention sink takes a share of the attention in some layer
+    alone: bool  # whether each text must run in a batch of one, because padding changes its maps
     # Operations at which the maps are recorded; None if the model or an attention function returns them.
     points: tuple[EditPoint, ...] | None = None
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Return the arguments with which a forward pass returns its maps; empty if maps are recorded otherwise."""
+        """Return the arguments that make a forward pass return its maps; empty if maps are recorded in another way."""
         is_returned = self.implementation != interface.NAME and self.points is None
         return {"output_attentions": True} if is_returned else {}
 
@@ -65,7 +65,7 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Return the weights of every layer up to the last with attention, with zeros for others, and with the sink.
+    """Add any sink to the weights of layers with attention, and zeros for layers without it that precede the last one.
 
     The weights are whole maps, (L, H, T, T), or single rows, (L, H, T).
     """
