@@ -27,7 +27,7 @@ _SCRIPT = re.compile(
     r"(?!MODIFIER)(?:FULLWIDTH |HALFWIDTH )?([A-Z]+)\b.* "
     r"(?:LETTER|SYLLABLE|SYLLABICS|CHARACTER|LIGATURE|IDEOGRAPH|CHOSEONG|JUNGSEONG|JONGSEONG)\b"
 )
-"""Pattern of a letter's Unicode name that finds the script; ʻ, as in "Hawaiʻi", and others without one do not match."""
+"""Pattern for the script in a letter's Unicode name; letters without a script, such as ʻ in "Hawaiʻi", do not match."""
 _WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts without spaces between words."""
 _JOINERS = "\u00ad\u200c\u200d\u2060"

@@ -191,7 +191,7 @@ def in_text_order(
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
     """Return about `most` examples, as evenly spaced whole groups; all examples if `most` is None.
 
-    The design cells may become unbalanced.
+    The design may become unbalanced: its cells may have different numbers of examples.
     """
     if most is None:
         return list(examples)

@@ -93,7 +93,7 @@ def example_from_query(
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return `example_from_query`'s result; None if no question is given and the text has no third-person pronoun."""
+    """Return `example_from_query`'s result; None if only the text is given and it has no third-person pronoun."""
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None

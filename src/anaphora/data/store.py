@@ -74,7 +74,7 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return text and start of the pronoun for each example of a split, or those with the given indices."""
+        """Return the text and the pronoun's start for each example of a split, or only for the given indices."""
         from pyarrow import compute
 
         table = self._pronoun_table(split).select(["text", "pronoun"])

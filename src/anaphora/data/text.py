@@ -13,7 +13,7 @@ UNKNOWN_WORD = "\ufffd"  # placeholder for a word that is missing in a source; n
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Text:
-    """A text, with a label if it has one.
+    """Text with an optional label.
 
     Raises:
         UserError: the text is blank or contains a NUL character, the language is unknown, or the label is "".

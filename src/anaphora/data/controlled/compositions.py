@@ -1,8 +1,8 @@
 """Content of compositions (composition.toml) and short texts (short_text.toml).
 
-The class of a predicate determines which states pick its agent and which its patient. Each state picks the agent of
-some classes and the patient of others, so that the answer depends on predicate, state and voice together, and no two of
-them predict it.
+The class of a predicate determines for which states the pronoun refers to its agent, and for which to its patient. Each
+state occurs with both, depending on the class, so that the answer depends on predicate, state and voice together, and
+no two of them predict it.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person that is the reason for an event, which decides who is meant in "because he was tired"."""
+    """State of a person as the reason for an event, as in "because he was tired"; it decides whom the pronoun means."""
 
     text: str
-    kinds: Mapping[str, frozenset[str]]  # participant -> classes of predicates after which the state is theirs
+    kinds: Mapping[str, frozenset[str]]  # participant -> classes of predicates after which it is in this state
 
 
 @dataclass(frozen=True)

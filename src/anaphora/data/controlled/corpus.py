@@ -35,13 +35,13 @@ INVENTED_SHARE = 0.08  # share of invented names in the training items of a role
 INVENTED_IN_COMPOSITIONS = 0.25  # share of invented names in the training items of compositions
 STRATUM_SHARE = 0.1  # share of the test items in each small stratum: cataphora, distractor_only, third, invented
 SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in the training items if there are compositions; otherwise a half
-THIRD_SHARE = 0.1  # share of this stratum in the training items of compositions
+THIRD_SHARE = 0.1  # share of the stratum "third" in the training items of compositions
 L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items of compositions and of short texts
 SHORT_TEXT_SHARE = 0.5  # number of additional short texts in training, as a share of the training items
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
-"""Relative numbers of training items of the types of a kind, 1 for any other type. The listed types are the slowest to
-learn, since they need whole classes of nouns, or have verbs whose reading is reversed by a later word. In dev and test,
-all types have the same number of main items."""
+"""Relative numbers of training items, among set types or among role types; 1 for types not listed. The listed types are
+the slowest to learn, since they depend on whole classes of nouns, or on a later word that reverses the meaning of a
+verb. In dev and test, all types have the same number of main items."""
 _MAX_DRAWS = 200  # number of draws in a row without a new sentence after which the content counts as exhausted
 _SEEDS = {"distractor_only": "filler_only"}
 """Former name of a stratum, which is still part of the stratum's seed, so that the corpus stays as published."""
@@ -140,7 +140,7 @@ def generate_language(
 ) -> Iterator[tuple[str, list[Example]]]:
     """Yield (split, examples) for each quad and octad of a language.
 
-    `quads` records the words that have been used, and `texts` the texts, which must not be generated again.
+    `quads` counts the uses of words. Texts in `texts` are not generated again; generated texts are added.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -192,9 +192,9 @@ def _quad_draw(
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items of a type that a split gets in addition to the other types, rounded up.
+    """Return the number of items, rounded up, of a type that a split gets in addition to `other_types` types.
 
-    Dev and test get as many items as of each of the other types; training gets `share` times `train_items`.
+    Dev and test get as many items as of each other type; training gets `share` times `train_items`.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)

@@ -1,8 +1,8 @@
-"""Octads: the eight cells of one predicate with two states, in two voices and two orders of the names.
+"""Octads: the eight examples (cells) of one predicate with two states, in two voices and two orders of the names.
 
-One state picks the predicate's agent, the other its patient. The level of a predicate and a state says in which voices
-they occur together in training: L0 in both, L1 in one (the other is tested), L2 in neither, although the predicate and
-the state each occur in other pairs. At level L1, an octad has only the four cells of one voice.
+In one state the pronoun refers to the predicate's agent, in the other to its patient. A predicate and a state have a
+level, which says in which voices they occur together in training: L0 in both, L1 in one (the other is tested), L2 in
+neither, although each occurs in other pairs. At level L1, an octad has only the four cells of one voice.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and
 FULL_STOP = {"en": ".", "zh": "。"}
 _BY_ORDER = ("{first}", "{second}")  # slots of a short text for the people whom its event names first and second
 LEAD_WEIGHT = 0.5
-"""Cost per excess use of a state for agents over patients, relative to one use of its pair with the predicate."""
+"""Cost of each use of a state for agents beyond those for patients, relative to one use with the same predicate."""
 DISTRACTOR_SHARE = 0.15
-"""Share of the sentences with a third person at each of `DISTRACTOR_POSITIONS`; the others have no third person."""
+"""Share of sentences for each of `DISTRACTOR_POSITIONS` of a third person; the other sentences have no third person."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Plan:
     name: str  # identifier of the chosen parts
     text: str
     distractor: str  # position of the third person, or "none"
-    inside: str = ""  # the distractor, if it stands inside the event
-    prefix: str = ""  # what comes before the event, without the distractor
+    inside: str = ""  # text with the distractor, if it is inside the event
+    prefix: str = ""  # text before the event, without the distractor
 
     def tokens(self, event: str) -> list[str]:
         """Return the tokens with an event."""
@@ -186,7 +186,7 @@ class OctadGenerator:
         self.content, self.quads, self.cue_type = compositions.load(language), quads, cue_type
         self.texts = compositions.load_texts(language) if cue_type == SHORT_TEXT else None
         self.withheld = WithheldPairs(self.content, seed)
-        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses for agents minus uses for patients
+        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses of a state for agents minus for patients
         self._pairs: Counter[tuple[str, str, str]] = Counter()
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
         invented = invented_names(quads.lexicon, seed)
@@ -194,8 +194,8 @@ class OctadGenerator:
         self._invented = {
             "test": held_out[::2],
             "dev": held_out[1::2],
-            # The first fifth includes all names of dev and test, and the quads' training names except the last eight,
-            # which octads use too.
+            # The first fifth has the invented names of dev and test, and all but eight of those of quads in training;
+            # octads also use these eight.
             "train": invented[len(invented) // 5 :],
         }
 
@@ -304,7 +304,7 @@ class OctadGenerator:
 
 
 def fill_event(text: str, predicate: Predicate) -> str:
-    """Insert the forms of a predicate into a frame; the participants become the candidates' slots {A} and {B}."""
+    """Insert the forms of a predicate into a frame; {agent} and {patient} become the candidates' slots {A} and {B}."""
     for form, words in predicate.forms.items():
         text = text.replace(f"{{{form}}}", words)
     return text.replace("{agent}", "{A}").replace("{patient}", "{B}")

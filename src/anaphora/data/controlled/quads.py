@@ -1,4 +1,4 @@
-"""Quads of the controlled corpus: the m * m examples of m cues and m orders of the same words; m is mostly 2.
+"""Quads of the controlled corpus: the m * m examples of m cues and m orders of the same m candidates; m is mostly 2.
 
 A sentence with two pronouns gives two examples. A policy that uses only positions, or only entities, is correct on
 exactly 1 / m of a quad.
@@ -69,7 +69,7 @@ class QuadGenerator:
         self._used: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)  # by split and word
         self._drawn: defaultdict[str, list[Any]] = defaultdict(list)  # by split, in order
         self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, dict[str, None], int]] = {}
-        """For each split and tuple of names: the least number of uses, the names used so often, and past draws."""
+        """For each split and tuple of names: the least number of uses, the names with it, and the draws seen so far."""
 
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
@@ -146,7 +146,7 @@ class QuadGenerator:
             tokens = number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
             sentence = Sentence(tokens, place.language)
             pronouns = [pronoun(place.language, form, gender, "singular")]
-            # Else the words that differ from the other reading, without slots.
+            # Words that differ from the other reading, without slots: the cue, unless the pronouns differ.
             different = [word for slot in scenario.first for word in reading[slot].split() if word[0] != "{"]
             cue = pronouns[0] if "form" in reading else " ".join(different)
             for shift in range(2):
@@ -172,7 +172,7 @@ class QuadGenerator:
         """Draw one of the names as `_draw` does, but none of `without`; fast even for a thousand names."""
         used, drawn, key = self._used[split], self._drawn[split], (split, tuple(names))
         least, rarest, seen = self._rarest.get(key) or (0, dict.fromkeys(names), 0)
-        for option in drawn[seen:]:  # uses only grow, so no name is added
+        for option in drawn[seen:]:  # numbers of uses only grow, so no name joins those with the least number
             rarest.pop(option, None)
         if not rarest:
             least = min(map(used.get, names, repeat(0)))
@@ -228,7 +228,7 @@ class QuadGenerator:
         return entities
 
     def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw (class, number) pairs with different pronouns; for number, at least one singular and one plural."""
+        """Draw (class, number) pairs with different pronouns; type "number" needs both a singular and a plural."""
         *people, thing = _SINGULAR
         if kind == "gender":
             return people
@@ -309,10 +309,11 @@ def make_example(
     """Build the example of one cell.
 
     Args:
-        written, place, factors: rendered sentence or text, identity of the quad, and its factors, which are completed.
+        written, place: rendered sentence or text, and identity of the quad.
+        factors: factors that the caller knows; the other factors are added to this dictionary.
         antecedent, which, order: slot of the antecedent, index of the pronoun, and index of the candidates' order.
-        focal: number of slots that the cue may pick; None for all.
-        cell: further condition; cells with the same order, pronoun and `cell` are a minimal pair.
+        focal: number of slots, from the first, between which the cue decides; None for all slots.
+        cell: further condition, such as the voice; cells with the same order, pronoun and `cell` are a minimal pair.
         event_names: (slot, index of the mention) of both names in the event, for texts with mentions outside it.
     """
     text, slot_spans, slot_words, pronoun_spans, pronoun_words, in_order = written

@@ -28,11 +28,11 @@ class RenderedSentence(NamedTuple):
     slot_words: tuple[tuple[int, ...], ...]
     pronoun_spans: tuple[Span, ...]  # of each numbered pronoun
     pronoun_words: tuple[int, ...]
-    in_order: tuple[int, ...]  # slots by first mention
+    in_order: tuple[int, ...]  # slots in the order of their first mentions
 
 
 class Sentence:
-    """Sentence of fixed tokens and numbered slots, which can be rendered with different fillings.
+    """Sentence of fixed tokens and numbered slots, which can be rendered with different words in the slots.
 
     Chinese tokens are joined without spaces. English tokens are joined with spaces, except before punctuation, and each
     sentence begins with a capital.

@@ -5,8 +5,8 @@ Nouns and predicates are divided into five cosets each (coset = shuffled index m
 Selection: the cues of a quad come from one coset t. Test quads use nouns of coset t, dev quads nouns of coset t + 1,
 and training quads nouns of the other three.
 Gender, number, animacy: the cue is the pronoun. Held-out nouns are in four groups. Nouns of group 0 occur with subject
-forms only in test, nouns of group 1 with possessive forms only in test; groups 2 and 3 are the same for dev. All other
-nouns occur only in training, with any form.
+forms only in test, nouns of group 1 with possessive forms only in test; the same holds for groups 2 and 3 and dev. All
+other nouns occur only in training, with any form.
 Role types: type k uses the names of coset 2k only in test and those of coset 2k + 1 only in dev. Octads replace the
 voice type and use its names. `WithheldPairs` defines the pairs of predicate and state that occur in training.
 """
@@ -35,7 +35,7 @@ from anaphora.settings.cue_types import BINDING, COMPOSITION, ROLE_CUE_TYPES, SH
 
 Item = TypeVar("Item")
 
-HELD_OUT_GROUPS = 4  # groups of nouns, each withheld from one form of pronoun
+HELD_OUT_GROUPS = 4  # number of groups of nouns, each of which lacks one form of pronoun in training
 _NAMES_OF = {BINDING: "reflexive", COMPOSITION: "voice", SHORT_TEXT: "voice"}
 """Type from which each optional type takes its names."""
 MAX_INVENTED_NAMES = 320  # a quarter of them for test
@@ -119,7 +119,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent a name from each pair of different syllables, in random order; half of the English names have a third one.
+    """Invent a name from each pair of different syllables, in random order; half of the English ones have a third.
 
     Names that are words of the lexicon are left out.
     """
@@ -142,8 +142,8 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
     """Return the four held-out groups and the shared group of nouns, from five cosets.
 
-    If the shared group must grow, nouns move to it from the ends of the first four cosets; if it must shrink, nouns
-    move back. A held-out group thus contains the held-out group for any larger share.
+    The shared group is the fifth coset; nouns move to it from the ends of the other four if it must grow, and from it
+    to the others if it must shrink. A held-out group thus contains the held-out group for any larger share.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -162,8 +162,8 @@ class WithheldPairs:
     """Random assignment of levels L0, L1 and L2 to pairs of predicate and state.
 
     For each predicate and participant, one state is withheld from training (L2); a quarter of the states, at least one,
-    occur in one voice (L1); all others occur in both voices (L0). Half of the predicates have their L1 and L2 items in
-    dev, the other half in test.
+    occur in only one voice (L1); all others occur in both voices (L0). Half of the predicates have their held-out items
+    (L1 in the other voice, L2) in dev, the other half in test.
     """
 
     def __init__(self, content: CompositionContent, seed: int) -> None:

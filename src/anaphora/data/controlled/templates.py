@@ -95,7 +95,7 @@ def _alternatives(written: Mapping[str, str | list[str]]) -> dict[str, tuple[str
 
 
 def slot_matches(tokens: Sequence[str]) -> list[re.Match[str]]:
-    """Return the matches of the tokens that are slots: the name, and the pronoun's number, if it is written."""
+    """Return a match for each token that is a slot, with its name and, if written, the number of the pronoun."""
     return [match for match in map(SLOT.fullmatch, tokens) if match]
 
 

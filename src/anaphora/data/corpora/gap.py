@@ -44,7 +44,7 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Return the character span of a field's words in the text, from the field's offset."""
+    """Return the character span of a field's words in the text, which begins at the field's offset."""
     words, offset = reading.text_of(row, field), str(row[f"{field}-offset"])
     start = whole_number(offset)
     if start is None:

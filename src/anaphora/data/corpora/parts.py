@@ -80,7 +80,7 @@ def _hub_rows(path: str, instead: str) -> dict[str, list[tuple[str, Row]]]:
 def train_and_test_rows(
     path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
-    """Return the (location, row) pairs of a corpus's training part, and of its public test part, or None without one.
+    """Return the (location, row) pairs of a corpus's training part, and of its public test part (None if missing).
 
     On the hub these are the splits "train" and "validation". A single file is the training part; in a folder, `train`
     returns the training file, and the test file may be missing. `files` describes the needed files in error messages.

@@ -132,7 +132,7 @@ class Tokenizer:
         """Tokenize many texts.
 
         Raises:
-            UserError: a published vocabulary lacks a character, and a token has the offsets of other characters.
+            UserError: a published vocabulary lacks a character, so that a token has the offsets of other characters.
         """
         others = [text for text in texts if not (self._keeps_segments and _PLAIN_TEXT.fullmatch(text))]
         encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
@@ -222,7 +222,7 @@ class PieceCheck:
         self._added = {added.content for added in backend.get_added_tokens_decoder().values()}
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text against their T spans, which may include spaces, if the tokenizer drops any.
+        """Check the T tokens of a text against their T spans, which may include spaces; skip tokenizers that drop none.
 
         Raises:
             UserError: a token differs from the characters in its span.
@@ -276,7 +276,7 @@ def _knows_every_byte(backend: Backend) -> bool:
 def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
     """Return the spans of unknown tokens, and of letters and digits that no token covers, in text order.
 
-    `ids` and `spans` are those of T tokens, with empty spans for special tokens; `unknown` are the ids of unknown ones.
+    `ids` and `spans` are those of T tokens, with empty spans for special tokens; `unknown` has unknown tokens' ids.
     """
     segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))

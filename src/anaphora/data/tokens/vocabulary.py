@@ -31,7 +31,7 @@ _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
 _TOKEN_SCORE = -100.0
 _VERSIONS = 64  # number of vocabularies with different removed words; one is drawn for each text
 _WHOLE = 0.5
-"""Share of the training tokens whose words are never split: the most frequent ones, function words and pronouns."""
+"""Share of the training tokens covered by the words that are never split: the most frequent ones, such as pronouns."""
 _LAST_CHOICE = -1e6  # score of a removed word, so low that any other segmentation is preferred
 
 TOKENIZER, VOCABULARY = "tokenizer.json", "vocab.txt"
@@ -49,7 +49,7 @@ def word_vocabulary(
 
     Args:
         words: words to include whatever their count.
-        min_count: least count of a training word in the vocabulary.
+        min_count: minimum count, in the training texts, of a word in the vocabulary.
         only_seen: whether to drop words that do not occur as tokens in the training texts, since their embeddings would
             not be trained; single characters are kept.
     """
@@ -105,7 +105,7 @@ def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> To
 
 
 def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
-    """Return the most frequent characters that cover a share of the training texts, at most half of the vocabulary.
+    """Return the most frequent characters that cover the share `coverage` of the texts, at most half of `size`.
 
     WordPiece needs two tokens per character: one for the start of a word and one for its inside.
     """

@@ -48,7 +48,7 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
 def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
     """Return the character span of each word of a user's segmentation; spaces are ignored.
 
-    The words are all those of the text in order, or one string with spaces between them.
+    `words` lists all words of the text in order, or is one string with spaces between them.
 
     Raises:
         UserError: the words do not spell the text; the message shows the first difference.
@@ -139,7 +139,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
         if start < end:
             extents[number] = (extents[number][0] if number in extents else start, end)
     spans = [*extents.values(), *(span for span in tokens.unread if not overlapping([*extents.values()], span))]
-    words = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]  # marks are none
+    words = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]  # punctuation marks are no words
     unknown = [span for span in words if overlapping(tokens.unread, span)]
     is_named = any(overlapping(unknown, span) for span in (example.spans if example else ()))
     return UnknownWords(
