@@ -101,7 +101,7 @@ class MinimalPairs:
         pairs = (pair for unit in self.batch_units for pair in combinations(unit, 2))
         differing = [(first, second) for first, second in pairs if (data.gold[first] != data.gold[second]).any()]
         self.pairs: Indices = np.array(differing, dtype=np.int64).reshape(-1, 2)
-        # For each item the pairs of which it is the first: a batch searches only those of its own items.
+        # The pairs by their first item: a batch searches only the pairs of its own items.
         firsts = self.pairs[:, 0]
         counts = np.bincount(firsts, minlength=len(data.examples))
         self._pairs_of = RaggedArray.joined(firsts.argsort(kind="stable"), counts)
@@ -237,8 +237,8 @@ def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, To
 def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Generator) -> Batch:
     """Mask words with probability `share` for a masked-language-model loss: 80% [MASK], 10% random, 10% unchanged.
 
-    After Devlin et al. 2019, section 3.1, with whole-word masking: all subwords of a word are masked together, and
-    each gets its own random token from a vocabulary of the given size. Special tokens, padding, unknown words and
+    After Devlin et al. 2019, section 3.1, with whole-word masking: all subwords of a word are masked together. Random
+    tokens are drawn for each subword from a vocabulary of the given size. Special tokens, padding, unknown words and
     pronouns are never masked.
     """
     ids = batch.ids.flatten().numpy()
@@ -253,7 +253,7 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Set `own_positions` to unmasked words that are to be predicted, each drawn with probability `share`.
+    """Return the batch with `own_positions`, the tokens of unmasked words to predict, drawn with probability `share`.
 
     All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
     never chosen.
@@ -280,6 +280,6 @@ def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple
 
 
 def masked_for_evaluation(batches: Iterable[Batch], share: float, vocabulary: int) -> Iterator[Batch]:
-    """Yield batches masked by `mask_words` with a fixed seed, so that evaluations are comparable."""
+    """Yield batches masked by `mask_words` with fixed seeds, so that evaluations are comparable."""
     for number, batch in enumerate(batches):
         yield mask_words(batch, share, vocabulary, np.random.default_rng([number, 4]))

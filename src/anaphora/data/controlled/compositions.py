@@ -1,8 +1,8 @@
 """Content of compositions (composition.toml) and short texts (short_text.toml).
 
 The class of a predicate determines for which states the pronoun refers to its agent, and for which to its patient. Each
-state occurs with both, depending on the class, so that the answer depends on predicate, state and voice together, and
-no two of them predict it.
+state refers to the agent with some classes and to the patient with others, so that the answer depends on predicate,
+state and voice together, and no two of them predict it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class CompositionContent:
     """Split -> part of a sentence -> alternatives."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """Return the states that pick the participant ("agent" or "patient") of predicates of a class."""
+        """Return the states that refer to the participant, "agent" or "patient", with predicates of a class."""
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:

@@ -142,7 +142,7 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 
 def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
-    """Check that the text in `# text =` equals that of the words, except for extra spaces; "" matches any words.
+    """Check that the text in `# text =` equals that of the words, except for repeated spaces; "" matches any words.
 
     The text may include the traces of the sentence. The message shows both texts around the first difference.
     """

@@ -52,9 +52,9 @@ _BEFORE_OBJECTS = word_set("""
     told met asked gave married joined beat defeated replaced succeeded helped made
 """)
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
-_MIN_WORDS = 20  # words of a passage
+_MIN_WORDS = 20  # minimum number of words of a passage
 _NO_ANTECEDENT_SHARE = 0.25  # share of the items by name that offer no antecedent, if two other people are possible
-_NEAREST_SHARE = 0.5  # how often the other candidate of an item by name is the nearest one
+_NEAREST_SHARE = 0.5  # probability that the nearest person is chosen as other candidate of an item by name
 ORIGIN, DECONTAMINATES, files = plain_text.ORIGIN, plain_text.DECONTAMINATES, plain_text.files
 
 MAX_FIRST_RATIO = 2
@@ -107,7 +107,7 @@ class _Passage:
             self.spans[each.person].append((each.start, each.end))
 
     def of(self, gender: str | None) -> list[str]:
-        """Return the people of a gender, which may be None."""
+        """Return the people of a gender; None selects those of unknown gender."""
         return [person for person in self.spans if self.gender[person] == gender]
 
 
@@ -253,8 +253,8 @@ def _gender(form: str) -> str:
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the items by split and the report, with a row per paragraph; a document stays in one split.
 
-    Only documents in English are used; given names are learned from all of them, in every split. Items whose antecedent
-    is the first candidate are reduced by `MAX_FIRST_RATIO`.
+    Only documents in English are used; given names are learned from all of them, in every split. `MAX_FIRST_RATIO`
+    limits the number of items whose antecedent is the first candidate.
 
     Raises:
         UserError: `plain_text.read` rejects the text, or the text has no male or no female given name, or gives no
