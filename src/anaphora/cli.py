@@ -89,7 +89,7 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; a training run with `start` gets the encoder settings of its start model."""
+        """Return the checked settings; a training run with `start` takes the encoder settings from its start model."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 

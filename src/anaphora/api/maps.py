@@ -57,7 +57,7 @@ class SentenceAttention:
         spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
         weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1,
             or to less after `between`, `window` and `without_special`. In a layer without attention all weights are 0;
-            `rank`, `frame` and pages leave such layers out, and `map`, `row` and `plot` refuse them.
+            `rank`, `frame` and pages leave such layers out; `map`, `row` and `plot` raise an error for them.
         chosen: default head of rows and figures; None if no head was chosen on a development split.
         model: name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words after it.

@@ -32,7 +32,7 @@ class AntecedentSelection:
     run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     data: Data | None = None  # by default the run's own data; for instance data=litbank data.path=...
     split: str = "test"  # split to report, `test` or `train`
-    # Factors, such as `seen` or `genre`; each value of a factor gets its own rows.
+    # Factors, such as `seen` or `genre`, by which the table is broken down.
     by: list[str] = field(default_factory=list)
     untrained: int = 5  # number of untrained models to measure as a control
     output: str | None = None  # folder for the files; by default `antecedents/<corpus>` in the run directory

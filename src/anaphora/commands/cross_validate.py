@@ -17,7 +17,7 @@ class CrossValidation:
     """Settings of `anaphora cross_validate`."""
 
     runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
-    # Factors; each value of a factor gets its own rows, and `type+stereotype` combines two factors.
+    # Factors by which the table is broken down; `type+stereotype` combines two factors.
     by: list[str] = field(default_factory=list)
     output: str | None = None  # CSV file for the table
     trainer: Device = field(default_factory=Device)  # device to compute on

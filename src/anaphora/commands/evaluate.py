@@ -39,7 +39,7 @@ class Evaluation(RunHead):
 
     # Several runs of one recipe instead of `run`, such as `outputs/dpr_*`, evaluated on `data` (by default their own).
     runs: list[str] = field(default_factory=list)
-    # With several runs, factors; each value of a factor gets its own rows, and `type+stereotype` combines two factors.
+    # With several runs, factors by which the table is broken down; `type+stereotype` combines two factors.
     by: list[str] = field(default_factory=list)
     # With several runs, a factor with two values, such as `stereotype`: the table shows the accuracy for the
     # alphabetically first value minus that for the other.

@@ -128,7 +128,7 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
 
 
 def _write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
-    # transformers refuses a file without this metadata
+    # transformers rejects a file without this metadata
     from safetensors.torch import save
 
     (folder / WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))

@@ -33,7 +33,7 @@ def cue_types_of(language: str) -> tuple[str, ...]:
 
 
 def check_types(types: Sequence[str], languages: Sequence[str]) -> None:
-    """Check the cue types (an empty list stands for the default ones) and the languages of a built-in corpus.
+    """Check the cue types (an empty list means the default ones) and the languages of a built-in corpus.
 
     Raises:
         UserError: a name is unknown, no language is given or one is given twice, or a language has none of the types.

@@ -43,9 +43,9 @@ class Batching:
 class Supervision:
     """A loss on the pronoun's attention row, KL(target || row); the target is uniform over the antecedent's tokens."""
 
-    weight: float = 0.0  # weight of this loss; 0 turns it off
+    weight: float = 0.0  # weight of the supervision loss; 0 turns it off
     layers: list[int] = field(default_factory=lambda: [-1])  # supervised layers; negative numbers count from the last
-    heads: list[int] = field(default_factory=lambda: [0])  # supervised heads of these layers, from 0
+    heads: list[int] = field(default_factory=lambda: [0])  # supervised heads in each supervised layer, from 0
 
     def __post_init__(self) -> None:
         at_least("task.supervision.weight", self.weight, 0)
@@ -61,12 +61,12 @@ class Task:
     masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
     masked_lm_weight: float = 1.0  # weight of the masked-language-model loss
     own_token: float = 0.0  # share of the unmasked words whose own tokens are also predicted, as in BERT
-    own_token_weight: float = 1.0  # weight of this loss
+    own_token_weight: float = 1.0  # weight of the loss on the words' own tokens
     exchanged_names: bool = False  # add a copy of each training item with the candidates' names exchanged
     other_names: int = 0  # number of further copies of each training item, whose candidates get names from other items
     # Weight of a loss equal to the probability that both items of a minimal pair get the same answer; 0 turns it off.
     minimal_pair_contrast: float = 0.0
-    labels: str = "gold"  # gold, or for controls shuffled (random candidates, fixed) or nearest (compatible candidate)
+    labels: str = "gold"  # gold; for controls, shuffled (random candidates) or nearest (nearest compatible candidate)
     supervision: Supervision = field(default_factory=Supervision)
 
     def __post_init__(self) -> None:
@@ -98,14 +98,14 @@ class Task:
 
 @dataclass(kw_only=True)
 class ValueCurriculum:
-    """A curriculum for the values of attention: at first from the token embeddings, at the end from each layer's input.
+    """Curriculum for the attention values: computed first from the token embeddings, finally from each layer's input.
 
     In between, the values are projected from (1 - share) * embedding + share * hidden, normalised if the model has
     pre-norm; the share rises linearly from 0 to 1.
     """
 
-    start: float = 0.0  # share of the steps after which hidden states are mixed in
-    end: float = 0.0  # share of the steps after which only hidden states are mixed, at most 2/3; 0: no curriculum
+    start: float = 0.0  # share of the steps after which the layers' inputs are mixed in
+    end: float = 0.0  # share of the steps after which only the layers' inputs are used, at most 2/3; 0: no curriculum
 
     def __post_init__(self) -> None:
         between("optimizer.value_curriculum.start", self.start, 0, 1)
@@ -202,7 +202,7 @@ class Trainer:
     compile: bool = False  # compile the encoder with torch before training
     progress: bool = True  # show a progress bar
     loggers: list[str] = field(default_factory=lambda: ["tensorboard"])  # `tensorboard`, `csv`, `wandb`, `mlflow`
-    pictures: int = 8  # number of times that figures and answers are written to TensorBoard; 0: never
+    pictures: int = 8  # number of times that figures and sentences' answers are written to TensorBoard; 0: never
     limit_steps: int | None = None  # for smoke runs: stop after this many steps
     limit_items: int | None = None  # for smoke runs: use only this many items of each split
 

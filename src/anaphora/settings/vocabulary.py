@@ -26,7 +26,7 @@ class Vocabulary:
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary of the training texts; `words`, for instance Chinese words, are included in any case."""
+        """Learn the vocabulary of the training texts; one of words also includes `words`, such as Chinese words."""
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 
@@ -36,7 +36,7 @@ class WordVocabulary(Vocabulary):
 
     kind: str = "word"
     min_count: int = 2  # words that occur less often are split into known subwords
-    # Share of the rarer words that are split into subwords in each training text, like unknown words, so that the model
+    # Share of the rarer words that are split into subwords in each training text, as unknown words are. The model thus
     # learns these subwords. Above 0, the vocabulary has only words that occur in training texts.
     dropout: float = 0.0
 
@@ -68,7 +68,7 @@ class CharacterVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class SubwordVocabulary(Vocabulary):
-    """At most `size` subwords, made of at most half as many different characters (the most frequent ones)."""
+    """At most `size` subwords, built from the most frequent characters (at most half as many as subwords)."""
 
     size: int = 8000  # number of tokens, special tokens included; fewer if the texts yield fewer
     # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);

@@ -68,7 +68,7 @@ class Probe:
         real[:, self.tokens :] = 0
         padded = torch.where(real.bool(), text, tokenizer.pad_token_id or 0)
         self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
-        self._alteration: str | None = None  # attribute of the model that a forward pass has changed
+        self._alteration: str | None = None  # attribute of the model that a forward pass changed
 
     def reading(self) -> MapReading:
         """Return the first method that gives the weights that the model uses.
