@@ -290,7 +290,7 @@ class OctadGenerator:
         people: Sequence[str] = (
             self._invented[place.split]
             if place.stratum == "invented"
-            else self.quads.holdout.role_names(self.cue_type, gender, place.split)
+            else self.quads.role_names(self.cue_type, gender, place.split)
         )
         names = self.quads.draw_names(people, people if has_third else [], place.split, chance)
         pools = self.quads.draw_pools(place.split, chance)

@@ -10,6 +10,7 @@ import random
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import repeat
 from typing import Any, TypeVar
 
@@ -66,6 +67,7 @@ class QuadGenerator:
         self.test_asides = test_asides
         self.lexicon = lexicon
         self.holdout = holdout
+        self.role_names = cache(holdout.role_names)
         self._used: defaultdict[str, dict[Hashable, int]] = defaultdict(dict)  # by split and word
         self._drawn: defaultdict[str, list[Any]] = defaultdict(list)  # by split, in order
         self._rarest: dict[tuple[str, tuple[str, ...]], tuple[int, dict[str, None], int]] = {}
@@ -249,7 +251,7 @@ class QuadGenerator:
         if place.stratum == "invented":
             training = place.split == "train"
             return self.holdout.invented_for_training if training else self.holdout.invented_for_test
-        return self.holdout.role_names(kind, gender, place.split)
+        return self.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
         """Draw the words of {intro}, {gap} and {aside}, each of which is empty in half of the quads.
@@ -331,13 +333,8 @@ def make_example(
         factors["focal"] = ",".join(map(str, sorted(map(place_of, range(focal)))))
     if len(pronoun_spans) > 1:
         factors["pronouns"] = str(len(pronoun_spans))
+    pair = f"{place.group}/{order}/{which}" + (f"/{cell}" if cell else "")
+    antecedents = (place_of(antecedent),)
     return unchecked_example(
-        text=text,
-        language=place.language,
-        pronoun=pronoun_spans[which],
-        candidates=candidates,
-        antecedents=(place_of(antecedent),),
-        group=place.group,
-        minimal_pair=f"{place.group}/{order}/{which}" + (f"/{cell}" if cell else ""),
-        factors=factors,
+        text, place.language, pronoun_spans[which], candidates, antecedents, place.group, pair, factors
     )

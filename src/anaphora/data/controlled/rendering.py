@@ -46,7 +46,6 @@ class Sentence:
         self._gaps: list[tuple[str, int, bool, int, bool]] = []
         """Each slot: the fixed text before it, the number of words in this text, whether the slot is a pronoun's, the
         slot's number, and whether an English sentence starts there."""
-        in_order: dict[int, None] = {}
         fixed: list[str] = []
         count = 0
         start = english
@@ -57,8 +56,6 @@ class Sentence:
             if initial == "{":
                 is_pronoun = token[1] == "p"
                 number = _NUMBER_OF_CUE if token == CUE else int(token[2:-1] if is_pronoun else token[1:-1])
-                if not is_pronoun and number != _NUMBER_OF_CUE:
-                    in_order[number] = None
                 self._gaps.append(("".join(fixed), count, is_pronoun, number, start))
                 fixed, count, start = [], 0, False
                 continue
@@ -68,7 +65,8 @@ class Sentence:
             else:
                 count, start = count + 1, False
         self._end = "".join(fixed)
-        self._in_order = tuple(in_order)
+        slots = [number for _, _, is_pronoun, number, _ in self._gaps if not is_pronoun and number != _NUMBER_OF_CUE]
+        self._in_order = tuple(dict.fromkeys(slots))
 
     def render(
         self, mentions: Sequence[NounPhrase], pronouns: Sequence[str], cue: Sequence[str] = ()

@@ -62,11 +62,8 @@ class TokenizedText:
 class Tokenizer:
     """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
-    The subwords of a word share a word index; each Chinese token is a word.
-
-    Args:
-        backend: tokenizer of the `tokenizers` library.
-        keeps_segments: whether to keep the tokens of frequent segments of plain texts, which takes a few megabytes.
+    The subwords of a word share a word index; each Chinese token is a word. The tokens of frequent segments are kept,
+    which takes a few megabytes, unless `keeps_segments` is False.
     """
 
     is_random: bool = False  # whether the same text may get different tokens each time
