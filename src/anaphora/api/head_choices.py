@@ -195,7 +195,7 @@ def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[in
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the larger of the weights on the two names, and the index of its name: (N, 2, K) -> two of (N, K)."""
+    """Return the maximum weight over the two names, and the index of that name: (N, 2, K) -> two of (N, K)."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 

@@ -170,7 +170,7 @@ class SentenceAttention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def between(self, attending: int, attended: int) -> SentenceAttention:
-        """Return the maps of a text pair in which only the weights from one text to the other, or to itself, are not 0.
+        """Return the maps of a text pair with all weights 0 except those from one text to the other, or to itself.
 
         Args:
             attending: the attending text, 0 for the first and 1 for the second.

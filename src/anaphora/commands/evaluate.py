@@ -176,7 +176,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
     """Fit and store temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
 
-    The temperature of a language stays unchanged if the split `calibrate` has no items in it.
+    The temperature of a language stays unchanged if the split `calibrate` has no items in this language.
 
     Raises:
         UserError: the run does not answer pronoun questions, or the split `calibrate` is empty.

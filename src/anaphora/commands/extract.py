@@ -73,7 +73,7 @@ def extract(settings: Extraction) -> None:
 
     Raises:
         UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts,
-            `words` appear in no text, the split is too small for so many shards or empty, the sentence is invalid, a
+            `words` appear in no text, the split is empty or too small for so many shards, the sentence is invalid, a
             text is too long for the model, the model has no attention maps, or as in `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output

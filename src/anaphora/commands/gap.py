@@ -1,4 +1,4 @@
-"""Evaluate decisions on GAP's names by fine-tuned runs, or by shortcuts, single heads and a probe without fine-tuning.
+"""Evaluate name decisions on GAP: by fine-tuned runs, or without fine-tuning by shortcuts, single heads and a probe.
 
 Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
 """
@@ -221,7 +221,7 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, also from the mean below.
+    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, from a mean.
 
     The mean over original and exchanged names removes a model's preference for one of the two names.
     """

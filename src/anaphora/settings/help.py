@@ -87,7 +87,7 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
 
 
 def listed_settings(schema: type[Any]) -> str:
-    """List the settings of a command or program, each with its type, default and meaning."""
+    """Return a text that lists the settings of a command or program, each with its type, default and meaning."""
     return _lines(_entries(schema))
 
 
@@ -111,7 +111,7 @@ def options_of(group: str) -> list[str]:
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """List a group or a single setting (`optimizer`), a slot's variants (`model/position`), or all settings (`all`).
+    """Return a text on a group or setting (`optimizer`), a slot's variants (`model/position`), or all settings (`all`).
 
     Raises:
         UserError: the command has no such group or setting.
@@ -133,7 +133,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """List the variants of a slot, and each of their settings once."""
+    """Return a text that lists the variants of a slot, and each of their settings once."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
