@@ -27,7 +27,7 @@ _BLANK_BYTE = "Ġ"  # symbol of byte-level tokenizers for a space
 _NONCHARACTER = "\U0010ffff"  # a code point that is no character, and therefore in no vocabulary
 _PLAIN_TEXT = re.compile("[ -Za-z\u4e00-\u9fff，。！？；：、]*")
 """Text whose characters, apart from spaces, are visible and composed, and in which no special token is written."""
-_SEGMENTS_KEPT = 16_384
+_SEGMENTS_KEPT = 8192
 _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGES}]+")
 
 
