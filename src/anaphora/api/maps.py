@@ -146,7 +146,7 @@ class SentenceAttention:
         return self._ranked(self._positions(attending), self._positions(attended))
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort the heads of attending layers by the weight from words `rows` to words `columns`, largest first.
+        """Sort the heads of layers with attention by the weight from words `rows` to words `columns`, largest first.
 
         Words are given by index. The weight is averaged over the rows and summed over the columns.
         """

@@ -160,10 +160,10 @@ def score(
         data: name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
         path: file or folder of the corpus; None for the built-in corpus.
         split: split to measure, usually "test".
-        items: approximate number of items to use per split (whole quads, or whole passages of documents); by default
-            all items.
+        items: approximate number of items per split, without splitting quads or passages of documents; by default all
+            items.
         tokenizer: the tokenizer of a loaded `transformers` model.
-        causal_items: approximate number of main items in the causal tests (whole quads); 0 for no causal tests.
+        causal_items: approximate number of main items in the causal tests, without splitting quads; 0 for no tests.
         untrained: number of randomly initialised models of the same architecture to measure as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
@@ -229,11 +229,11 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     """Load the splits of a corpus without those development items whose text and pronoun are in the evaluated split.
 
     Args:
-        items: approximate number of items per split (whole quads, or whole passages of documents); None for all.
+        items: approximate number of items per split, without splitting quads or passages of documents; None for all.
 
     Raises:
-        UserError: the data cannot be read or have no pronoun questions, the development or the evaluated split has no
-            items, or every development item is also in the evaluated split.
+        UserError: the data cannot be read or contain no pronoun questions, the development or the evaluated split is
+            empty, or every development item is also in the evaluated split.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")

@@ -1,7 +1,7 @@
-"""Evaluate the answers of one run, or compare several runs with shortcuts and linear models.
+"""Evaluate the answers of one run, or compare several runs with shortcut baselines and linear classifiers.
 
-The runs of a comparison must differ only in seed and fold. They are evaluated on `data`, by default their own data;
-text classifiers only on their own data.
+The runs of a comparison must differ only in seed and fold. They are evaluated on `data`, by default on their own data.
+Text classifiers are compared only on their own data.
 
 Example: anaphora evaluate run=outputs/demo split=dev
 """
@@ -340,7 +340,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
 
 
 def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several text classifiers, of linear models and of the most frequent label.
+    """Print and return the accuracy of several text classifiers, of linear classifiers and of the most frequent label.
 
     All are evaluated on the runs' own data.
 

@@ -148,7 +148,7 @@ def _source_of(model: PreTrainedModel) -> str:
 def check_weights(
     model: PreTrainedModel, report: Mapping[str, Any], stored: Mapping[str, StoredTensor], name: str
 ) -> None:
-    """Check that the file has all weights that influence the maps, and that the model uses all of these.
+    """Check that the file has all weights that affect the attention maps, and that the model uses all of these.
 
     Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that the model is
     the same each time it is loaded.
@@ -187,7 +187,7 @@ def check_weights(
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Return the names of missing weights that influence the maps; set missing weights of the text part to zero."""
+    """Set the missing weights of the text part to zero; return the names of those that affect the attention maps."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]

@@ -27,8 +27,8 @@ class Encoder(nn.Module):
         vocabulary: number of tokens in the vocabulary.
 
     Attributes:
-        hidden_share: weight s, from 0 to 1, of the layer's own input h in the input of the values, s h + (1 - s) x,
-            where x is the first layer's input. It is below 1 only early in training, with `optimizer.value_curriculum`.
+        hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
+            layer's input and x the first layer's. With `optimizer.value_curriculum`, s is below 1 early in training.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:

@@ -30,8 +30,8 @@ class AttentionContext:
         bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
         segments: (B, T) index of each token's sentence, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
-        hidden_share: weight s, from 0 to 1, of a layer's own input h in the input of the values, s h + (1 - s) x, where
-            x is `embeddings`.
+        hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
+            layer's input and x is `embeddings`.
     """
 
     embeddings: Tensor

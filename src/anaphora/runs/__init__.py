@@ -1,1 +1,1 @@
-"""Runs: their directories, settings, start weights and items, and the machine and processes that train them."""
+"""Runs: their directories, settings, initial weights and items, and the machine and processes that train them."""

@@ -282,7 +282,7 @@ _RECORD = {
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, for the kept weights of a finished run.
+    """Return the value that a sweep minimises, measured at the checkpoint that a finished run kept.
 
     Args:
         name: "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.

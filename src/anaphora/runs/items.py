@@ -164,7 +164,7 @@ class StoredExamples(Sequence[Example]):
 
 
 class StreamedExamples(StoredExamples):
-    """Examples of a cached split that are decoded in parts each time they are read, and not kept in memory."""
+    """Examples of a cached split that are decoded chunk by chunk on every pass, and not kept in memory."""
 
     def __getitem__(self, index: Any) -> Any:
         numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]

@@ -264,7 +264,7 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield all keys of a settings class: settings, groups, slots (`model/position`) and each variant's settings."""
+    """Yield all keys of a settings class: settings, groups, config groups (`model/position`), settings of variants."""
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:

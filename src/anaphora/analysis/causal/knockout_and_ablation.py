@@ -140,7 +140,7 @@ class CausalTests:
         return knockouts
 
     def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Knock out one kind of edge in the given heads; if no item has such an edge, the answers stay the same."""
+        """Knock out one kind of attention edge in the given heads; without such edges, the answers are unchanged."""
         others = [head for head in self.all_heads if head not in heads]
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
         right = self.is_right(self.subject.knocked_out(edges)) if has_edge.any() else self.right

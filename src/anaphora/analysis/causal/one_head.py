@@ -63,7 +63,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """Return the effects, in one head, of the pronoun's edge to the antecedent, its other edges and its whole row."""
+    """Return the effects of editing the pronoun's edge to the antecedent, its other edges or its row, in one head."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items

@@ -1,4 +1,4 @@
-"""Classes of the evidence on a run, as stored in metrics.json and shown in the report.
+"""Data classes of a run's evaluation results, called evidence, as stored in metrics.json and shown in the report.
 
 docs/make_schema.py writes a JSON Schema of these classes. A field of `Evidence` that is None was not measured.
 """

@@ -173,7 +173,7 @@ def measure_evidence(
 
     Args:
         development: items on which the best head or layer of each other map is chosen.
-        items: approximate number of main items, in whole quads, for other maps and causal tests.
+        items: approximate number of main items for other maps and causal tests, without splitting quads.
 
     Raises:
         UserError: no main item could be scored.

@@ -1,4 +1,4 @@
-"""Settings of the evidence on a run: the protocol and the names of the controls; light imports only."""
+"""Settings for measuring the evidence on a run: the protocol and the controls' names; no heavy imports."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class EvidencePlan:
     """Settings for measuring the evidence on a run."""
 
     split: str = "test"  # `train`, `dev` or `test`
-    items: int = 800  # approximate number of main items, in whole quads, for causal tests and other maps
+    items: int = 800  # approximate number of main items for causal tests and other maps, without splitting quads
     untrained: int = 20  # number of untrained models to measure as a control
     protocol: Protocol = field(default_factory=Protocol)
 

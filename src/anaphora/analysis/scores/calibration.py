@@ -39,7 +39,7 @@ def shares_at(logs: Floats, temperature: float) -> Floats:
 
 
 def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:
-    """Return the temperature of `fit_temperature` for each language."""
+    """Return the temperature that `fit_temperature` finds on the items of each language."""
     right = right_answers(examples, logs.shape[1])
     languages = indices_by(example.language for example in examples)
     return {language: fit_temperature(logs[items], right[items]) for language, items in sorted(languages.items())}

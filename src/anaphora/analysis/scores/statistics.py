@@ -147,7 +147,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the number of draws in each chunk; a draw takes `size` of at most `_MAX_RANDOM_NUMBERS` random numbers."""
+    """Yield the number of draws per chunk of `_MAX_RANDOM_NUMBERS` random numbers; each draw needs `size` of them."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)

@@ -146,7 +146,7 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """Return a table with columns `SCORE_COLUMNS`, one row per item, attending layer and head, sorted in this order."""
+    """Return a table with columns `SCORE_COLUMNS`, one row per item, layer with attention and head, in this order."""
     import pyarrow
 
     attending, heads = np.array(scores.attending_layers, dtype=np.int16), scores.shape[1]

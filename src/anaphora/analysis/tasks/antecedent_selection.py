@@ -92,7 +92,7 @@ class Selections:
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's accuracy, (L, H); NaN in layers without attention or without items in the column."""
+        """Return every head's accuracy on the items in `column`, (L, H); NaN without items or without attention."""
         hits = self.hits[self.items(column), CHOICE_SETS.index(field)]
         return np.asarray(hits.mean(axis=0, dtype=np.float64))
 

@@ -61,9 +61,9 @@ def check_folds(runs: Sequence[Run]) -> None:
     """Check that runs cover all folds of one corpus, with the same number of runs per fold.
 
     Raises:
-        UserError: there are no runs; a run was not trained on folds, answers no pronoun questions, or chose its weights
-            on its held-out fold; the runs differ in other settings; a fold has no runs or fewer than another; or two
-            runs have the same fold and seed.
+        UserError: there are no runs; a run was not trained on folds, does not answer pronoun questions, or selected its
+            checkpoint on its held-out fold; the runs differ in other settings; a fold has no runs; folds have different
+            numbers of runs; or two runs have the same fold and seed.
     """
     if not runs:
         raise UserError("runs ([]) must name the runs of all folds")

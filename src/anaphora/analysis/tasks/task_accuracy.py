@@ -49,7 +49,7 @@ class ItemAnswers:
         return np.stack([answers.correct for answers in self.answers])
 
     def silent(self) -> Bools:
-        """Return a mask of the answers "none of them": (S, N)."""
+        """Return a mask of the items that each run answers with "none of them": (S, N)."""
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:

@@ -113,7 +113,7 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
     """Return the tokenizer of a run in the format that the page's JavaScript reads.
 
     Raises:
-        UserError: the tokenizer was not trained by this package, for instance that of a published encoder.
+        UserError: the tokenizer was not trained by this package, for example because it comes from a pretrained model.
     """
     content = json.loads(run.tokenizer.dumps())
     model = content["model"]

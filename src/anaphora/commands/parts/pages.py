@@ -197,7 +197,7 @@ def report_run(
 
     Args:
         training: contents of the run's training.json, with the validation losses.
-        sentences: entries of the explorer, with the run's maps.
+        sentences: example sentences with the run's attention maps, for the page's interactive explorer.
         recipe: the run's settings as text, without name, folders and seed; None for an external model.
         argument: value of `run=` in example commands; empty for an external model.
     """

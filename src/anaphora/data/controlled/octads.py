@@ -56,7 +56,7 @@ class Plan:
     prefix: str = ""  # text before the event, without the distractor
 
     def tokens(self, event: str) -> list[str]:
-        """Return the tokens with an event."""
+        """Fill the slot {event} with the text `event`, and return the tokens; other slots stay unfilled."""
         return self.text.replace("{event}", event.replace("{inside}", self.inside)).split()
 
 
@@ -64,10 +64,10 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: ra
     """Yield an endless sequence of random sentences that end with `stop`.
 
     A distractor is at one of `DISTRACTOR_POSITIONS`: it replaces the prefix ("before") or the suffix ("after"), fills
-    the event's slot {inside} ("inside"), or stands at the start of the link ("between").
+    the slot {inside} of the event ("inside"), or comes directly after the event ("between").
 
-    All lines of a part are equally likely, whatever the number of texts to which they expand, so that all constructions
-    are equally frequent.
+    Each part of a sentence is drawn from a list of lines (`Lines`). All lines are equally likely, even if some expand
+    to more texts than others.
     """
     while True:
         drawn = chance.random()

@@ -163,7 +163,7 @@ def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> Non
 
 
 class _ParsedDocumentBuilder(DocumentBuilder):
-    """Builder of a document, parsed or not, from its lines."""
+    """Builder of a document from its CoNLL-U lines, with or without dependency annotation."""
 
     def __init__(self, where: str, name: str, language: str, fields: BracketFields | None) -> None:
         super().__init__(where, name, language)

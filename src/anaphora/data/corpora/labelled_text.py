@@ -259,7 +259,7 @@ def _check_first_row(where: str, rows: Sequence[Sequence[str]]) -> None:
 
 
 def _unquoted(cell: str) -> str:
-    """Remove the quotes that pandas writes around a cell that contains quotes, and undo their doubling inside."""
+    """Remove the quotes that pandas writes around a cell that contains quotes, and unescape doubled quotes in it."""
     return cell[1:-1].replace('""', '"') if '""' in cell[1:-1] and _QUOTED.fullmatch(cell) else cell
 
 

@@ -280,9 +280,9 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Return the items in order, with an evenly spaced sample of those whose antecedent is the first candidate.
+    """Drop all but an evenly spaced sample of the items whose antecedent is the first candidate, and keep the order.
 
-    The sample has at most `MAX_FIRST_RATIO` such items per item whose antecedent is the second, and at least one.
+    The sample has at most `MAX_FIRST_RATIO` items per item whose antecedent is the second candidate, but at least one.
     """
     first = [number for number, example in enumerate(examples) if example.antecedents == (0,)]
     later = sum(example.antecedents == (1,) for example in examples)

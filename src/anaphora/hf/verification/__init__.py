@@ -1,1 +1,1 @@
-"""Verification that the maps of a model of `transformers` are the attention weights with which it mixes values."""
+"""Verification that the maps of a model of `transformers` are the attention weights that it applies to its values."""

@@ -1,4 +1,4 @@
-"""Observation of the weights with which a model of `transformers` mixes values in a forward pass.
+"""Observation of the attention weights that a model of `transformers` applies to its values in a forward pass.
 
 The model's own outputs are not trusted: every matrix product is observed as torch runs it. Fused attention is computed
 step by step, so that its weights are also a factor of a product. T tokens, H heads, R = H * T rows.

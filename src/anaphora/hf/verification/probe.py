@@ -1,6 +1,6 @@
 """Choice of the method that reads a model's maps, by a test on a short text instead of a list of model families.
 
-The weights with which the model's own implementation mixes values are observed (`observation`). A method is accepted
+The attention weights that the model actually applies to its values are recorded (`observation`). A method is accepted
 only if its maps equal these weights, block by block. H heads, T tokens.
 """
 
@@ -150,7 +150,7 @@ class Probe:
         return replace(reading, alone=not is_same)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return a reading that records the weights at the products in which the model itself mixes values."""
+        """Return a reading that records the attention weights where the model multiplies its values by them."""
         ids = self._two_texts()
         second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
         if second.attends_elsewhere:

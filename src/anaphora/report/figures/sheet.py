@@ -176,7 +176,7 @@ def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, 
 
 
 def tick_style(rank: int) -> dict[str, Any]:
-    """Return the line style of the tick with index `rank`; styles repeat after 12 ticks."""
+    """Return the line style of the ticks of baseline number `rank`, from 0; styles repeat after 12 baselines."""
     patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)), (0, (2.2, 0.7, 0.6, 0.7)))
     colours = (style.INK, style.MUTED, style.OTHER)
     return {"linestyle": patterns[rank % 4], "color": colours[rank // 4 % 3], "linewidth": 1.3}

@@ -102,7 +102,7 @@ class CurvesCallback(lightning.Callback):
             _save(trainer)
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        """Log the metrics of the kept weights, so that runs with different settings can be compared."""
+        """Log the metrics of the kept checkpoint, so that runs with different settings can be compared."""
         best = self.history.best_validation
         measures = {"accuracy": "validation/accuracy", "loss": "validation/loss", "best_head": "validation/best_head"}
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}

@@ -39,7 +39,7 @@ FINAL_METRICS = {
     "final/step": "step",
     "final/seconds": "seconds",
 }
-"""Tags of the metrics of the kept weights, and their columns in the tab "HParams"."""
+"""Tags of the metrics of the kept checkpoint, and their columns in the tab "HParams"."""
 PROBES_PER_LANGUAGE = 2
 """Number of probe sentences in each language."""
 MAX_PROBE_WORDS = 24

@@ -86,7 +86,7 @@ POLICIES: Mapping[str, Policy] = {
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """Return the correctness of a policy among the focal candidates: (N,), fractions for ties."""
+    """Return the correctness of a policy's choice among the `Example.focal` candidates: (N,), fractions for ties."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
     return np.array([focal_shares(scores[None], example)[0] for scores, example in scored])
 
@@ -110,7 +110,7 @@ def positional_scores(example: Example) -> Floats:
 
 
 def focal_shares(scores: Floats, example: Example) -> Floats:
-    """Return the share of antecedents among each policy's top-scored focal candidates: (P, M) -> (P,)."""
+    """Return the share of antecedents among each policy's top-scored `Example.focal` candidates: (P, M) -> (P,)."""
     focal = example.focal
     scores = scores[:, list(focal)]
     picked = scores == scores.max(axis=1, keepdims=True)
@@ -119,7 +119,7 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
 
 
 def token_offsets(example: Example) -> Floats:
-    """Return the offset of each candidate's first mention from the pronoun in words, negative before it: (M,)."""
+    """Return the signed word distance from the pronoun to each candidate's first mention: (M,), negative before it."""
     starts = [match.start() for match in WORDS.finditer(example.text)]
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

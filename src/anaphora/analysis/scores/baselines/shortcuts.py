@@ -71,9 +71,9 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the results for each split, read from its cache file, or computed and stored there.
+    """Return the shortcuts' correctness on each split, read from its cache file, or computed and stored there.
 
-    The key of a file covers the code of `module`, its imports and the other `settings`.
+    A file's cache key is a hash of the code of `module` and its imports, library versions, `settings` and the items.
     """
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
@@ -134,7 +134,7 @@ def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
 
 
 def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of each shortcut on each test item, among the focal candidates: name -> (N,).
+    """Return the correctness of each shortcut's choice among the `Example.focal` candidates of an item: name -> (N,).
 
     Learned shortcuts are fitted on the training items of the same language and kind that have an antecedent. Test items
     without an antecedent count as wrong. NaN if a shortcut does not apply: learned shortcuts need training items,
@@ -152,7 +152,7 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of the shortcuts that are not fitted, among the focal candidates: name -> (N,)."""
+    """Return the correctness of the shortcuts that are not fitted, as in `fit_shortcuts`: name -> (N,)."""
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
 

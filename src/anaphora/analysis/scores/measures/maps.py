@@ -33,8 +33,8 @@ class MapScores:
     """Scores of one kind of map.
 
     Attributes:
-        granularity: "head", "layer" or "model": the unit that has a row.
-        head: the chosen head or layer; None for a map of the model.
+        granularity: "head", "layer" or "model": whether there is one map per head, per layer or per model.
+        head: the chosen head or layer; None if there is one map per model.
         items: number of scored items.
         skipped: number of items left out (`MapRows.skipped`).
     """

@@ -73,16 +73,17 @@ def head_roles(
     Returns:
         One entry per head, layer by layer; layers without attention have none:
 
-        - "positional": most frequent offset of the largest weight from the pronoun, in tokens, and its share. The role
-          needs a share of 0.9. All tokens of the pronoun are at offset 0, its neighbours at -1 and 1.
-        - "special": mean weight on special tokens such as [CLS]; the role needs 0.5.
-        - "cue": share of items with the largest weight on a word of the cue; the role needs 0.5. The cue's words are
-          those in which an item differs from its minimal pair, except pronoun and candidates. Items without such words,
-          for example with the pronoun as cue, do not count; None if no item counts.
-        - "antecedent": candidate accuracy minus the best baseline's accuracy; the role needs 0.1, which is 10
-          percentage points. None if there are no baselines.
+        - "positional": most frequent offset of the largest weight from the pronoun, in tokens, and its share of items.
+          All tokens of the pronoun are at offset 0, its neighbours at -1 and 1. Threshold 0.9.
+        - "special": mean weight on special tokens such as [CLS]. Threshold 0.5.
+        - "cue": share of items with the largest weight on a word of the cue. The cue's words are those in which an item
+          differs from its minimal pair, except pronoun and candidates. Items without such words, for example with the
+          pronoun as cue, do not count; None if no item counts. Threshold 0.5.
+        - "antecedent": candidate accuracy minus the best baseline's accuracy; None if there are no baselines. Threshold
+          0.1, which is 10 percentage points.
 
-        "roles" lists the roles of the head. A row with a tie for the largest weight supports no "positional" or "cue".
+        A head has each role whose value reaches the threshold ("roles"). For "positional" and "cue", an item whose
+        largest weight is tied counts as a miss.
 
     Raises:
         ValueError: there is no main item.

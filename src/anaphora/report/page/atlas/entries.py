@@ -106,9 +106,10 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield a sentence on the best chosen head of all models in one language, and one on each model's knockout drop.
+    """Yield a sentence on the most accurate chosen head in one language, and one per model on its knockout drop.
 
-    Models without a measured drop or interval have no sentence. If no heads were scored, nothing is yielded.
+    The drop is that of the task accuracy; a model without a drop or its interval is left out. If no heads were scored,
+    nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
