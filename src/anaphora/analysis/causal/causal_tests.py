@@ -60,7 +60,7 @@ def causal_tests_of_run(
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run only the tests of a single head; the results of `causal_tests` hold them in the field `head_level`.
+    """Run only the tests of a single head; `causal_tests` returns their results in the field `head_level`.
 
     Args:
         examples: items; those without an antecedent or a distractor are skipped.

@@ -108,8 +108,7 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     """Yield a sentence on the most accurate chosen head in one language, and one per model on its knockout drop.
 
-    The drop is that of the task accuracy; a model without a drop or its interval is left out. If no heads were scored,
-    nothing is yielded.
+    Models without a measured accuracy drop or interval are left out. If no heads were scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
