@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 import re
 import unicodedata
 from itertools import pairwise
@@ -43,6 +44,11 @@ MIXED = draw.lists(
 
 def pieces_of(text: str) -> list[str]:
     return [text[start:end] for start, end in TOKENIZER.encode(text).spans[1:]]
+
+
+def test_a_tokenizer_can_be_copied_to_another_process() -> None:
+    copied = pickle.loads(pickle.dumps(TOKENIZER))
+    assert [copied.encode(text) for text in TEXTS] == [TOKENIZER.encode(text) for text in TEXTS]
 
 
 @settings(max_examples=300, deadline=None)

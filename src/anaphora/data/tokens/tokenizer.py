@@ -7,7 +7,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -62,7 +61,7 @@ class TokenizedText:
 class Tokenizer:
     """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
-    The subwords of a word share a word index; each Chinese token is a word. The tokens of frequent segments are kept,
+    The subwords of a word share a word index; each Chinese token is a word. The tokens of recent segments are kept,
     which takes a few megabytes, unless `keeps_segments` is False.
     """
 
@@ -78,7 +77,7 @@ class Tokenizer:
         self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
         self._splits_into_words = backend.decoder is None and WORD_PATTERN in repr(backend.pre_tokenizer)
         self._keeps_segments = keeps_segments and self._splits_into_words and backend.encode("").ids == [CLS]
-        self._segment = lru_cache(_SEGMENTS_KEPT)(self._encode_segment)
+        self._segments: dict[str, list[tuple[int, int, int, bool]]] = {}  # unlike an lru_cache, it can be pickled
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
@@ -169,7 +168,7 @@ class Tokenizer:
         ids, spans, words, word = [CLS], [(0, 0)], [-1], -1
         for match in _SEGMENT.finditer(text):
             offset = match.start()
-            for number, start, end, begins_word in self._segment(match[0]):
+            for number, start, end, begins_word in self._segments.get(match[0]) or self._encode_segment(match[0]):
                 word += begins_word
                 ids.append(number)
                 spans.append((start + offset, end + offset))
@@ -182,7 +181,11 @@ class Tokenizer:
         tokens = self._plain(segment, self._backend.encode(segment))
         begins = [word != before for before, word in pairwise(tokens.words)]  # without [CLS]
         each = zip(tokens.ids[1:], tokens.spans[1:], begins, strict=True)
-        return [(number, start, end, begins_word) for number, (start, end), begins_word in each]
+        encoded = [(number, start, end, begins_word) for number, (start, end), begins_word in each]
+        if len(self._segments) == _SEGMENTS_KEPT:
+            self._segments.clear()
+        self._segments[segment] = encoded
+        return encoded
 
 
 class BlankPieces:
