@@ -1,4 +1,4 @@
-"""Generator of pronoun items in minimal pairs: gender, number, animacy, selection, role, scenes of things, crossings.
+"""Generator of pronoun items in minimal pairs: gender, number, animacy, selection, role, and scenes of things.
 
 The two items of a pair differ in the pronoun or in the clause around it, and have different antecedents. Each
 participant is therefore the antecedent equally often.
@@ -22,7 +22,6 @@ OPENINGS = 0.3
 ASIDES = (0.65, 0.18, 0.11, 0.06)  # shares of texts with none to three of them; several in a row make long texts
 THREE = 0.2  # share of the scenes with three participants
 IN_SCENES = 0.5  # share of the items of gender and number in which common knowledge may decide as well
-CROSSED = {"selection": 0.5, "gender": 0.2, "number": 0.15, "animacy": 0.15}  # cues of two nouns of different scenes
 PLURALS = 0.15  # of the items whose participants can both be plural
 
 
@@ -60,7 +59,6 @@ class Items:
             "selection": self._selection,
             "role": self._role,
             "things": self._thing_scene,
-            "crossed": self._crossed,
         }
 
     def rows(self, shares: dict[str, float], pairs: int) -> Iterator[Row]:
@@ -166,41 +164,6 @@ class Items:
 
     def _thing_scene(self) -> Pair | None:
         return self._of_scene(self._scene(THING), NEUTER)
-
-    def _crossed(self) -> Pair | None:
-        """Draw two nouns of any scenes, which meet in a context that says nothing about either.
-
-        What is said of each decides and, depending on the cue, so does their gender, number or animacy. In half of the
-        pairs of gender or number, the same is said of both, so that only the pronoun decides.
-        """
-        cue = self.chance.choices(list(CROSSED), list(CROSSED.values()))[0]
-        mixed = self.chance.choice(((PERSON, THING), (THING, PERSON)))
-        sorts = {"gender": (PERSON, PERSON), "animacy": mixed}.get(cue, (THING, THING))
-        (first, of_first), (second, of_second) = map(self._said_of, sorts)
-        genders = self.chance.choice((GENDERS, GENDERS[::-1])) if cue == "gender" else ("", "")
-        plural = self.chance.choice(((True, False), (False, True))) if cue == "number" else (False, False)
-
-        def admits(noun: Noun, gender: str, is_plural: bool) -> bool:
-            return (not gender or noun.genders == (gender,)) and (not is_plural or noun.has_plural(self.language))
-
-        differ = (first.is_plural or plural[0]) != (second.is_plural or plural[1])
-        if first.word == second.word or differ != (cue == "number"):
-            return None
-        if not all(map(admits, (first, second), genders, plural)):
-            return None
-        if cue in ("gender", "number") and self.chance.random() < 0.5:
-            of_second = of_first
-        participants = self._participants((first, second), genders, plural)
-        return Pair(self.chance.choice(self.lexicon.meetings), participants, (of_first, of_second))
-
-    def _said_of(self, sort: str) -> tuple[Noun, Reading]:
-        """Draw a participant of a scene, with what is said of it there."""
-        scene = self._scene(sort)
-        place = self.chance.randrange(len(scene.readings))
-        nouns = self.lexicon.nouns_of(scene.context.kinds[place])
-        names = [noun for noun in nouns if noun.is_name]
-        noun = self.chance.choice(names if names and self.chance.random() < NAMES else nouns)
-        return noun, self.chance.choice(scene.readings[place])
 
     def _scene(self, sort: str) -> Scene:
         return self.chance.choice(self.scenes[sort, 3 if self.chance.random() < THREE else 2])

@@ -169,7 +169,6 @@ class Lexicon:
     thing_scenes: tuple[Scene, ...]
     asides: tuple[str, ...]
     openings: tuple[str, ...]
-    meetings: tuple[Context, ...]
 
     @cached_property
     def by_class(self) -> dict[str, tuple[Noun, ...]]:
@@ -233,7 +232,6 @@ def load(language: str) -> Lexicon:
         thing_scenes=tuple(map(_scene, written[THING])),
         asides=tuple(entry["say"] for entry in entries("aside")),
         openings=tuple(entry["say"] for entry in entries("opening")),
-        meetings=tuple(Context((say,), (), ([THING], [THING])) for entry in entries("meeting") for say in entry["say"]),
     )
 
 

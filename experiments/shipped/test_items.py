@@ -19,7 +19,7 @@ from experiments.shipped.phrases import ASKED, NEUTER, PRONOUNS, Frame, Particip
 from experiments.shipped.resolved import resolved
 from experiments.shipped.settings import TrainingItems
 
-SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0, "things": 1.0, "crossed": 1.0}
+SHARES = {"gender": 1.0, "number": 1.0, "animacy": 1.0, "selection": 1.0, "role": 1.0, "things": 1.0}
 LANGUAGES = ("en", "zh")
 
 
@@ -45,7 +45,7 @@ def test_the_rows_of_a_pair_mean_different_participants(language: str) -> None:
         pairs[row["minimal_pair"]].append(row["antecedents"][0])
     assert all(meant[0] != meant[1] for meant in pairs.values() if len(meant) == 2)
     first = Counter(meant[0] for meant in pairs.values() if len(meant) == 1)
-    assert abs(first[0] - first[1]) <= 4 * sum(first.values()) ** 0.5
+    assert abs(first[0] - first[1]) < 4 * sum(first.values()) ** 0.5
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -62,28 +62,6 @@ def test_outside_scenes_number_decides_between_two_of_a_sort_of_which_the_clause
     for pair in pairs:
         (sort,) = {participant.noun.sort for participant in pair.participants}
         assert set(pair.readings) <= said_of[sort]
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_two_nouns_of_different_scenes_agree_with_what_is_said_of_them(language: str) -> None:
-    items = Items(load(language), Random(6))
-    pairs = [pair for pair in (items.kinds["crossed"]() for _ in range(600)) if pair]
-    said_of: dict[Any, set[str]] = defaultdict(set)
-    for scene in (*items.lexicon.scenes, *items.lexicon.thing_scenes):
-        for kinds, readings in zip(scene.context.kinds, scene.readings, strict=True):
-            for reading in readings:
-                said_of[reading] |= {noun.word for noun in items.lexicon.nouns_of(kinds)}
-    for pair in pairs:
-        assert pair.context in items.lexicon.meetings
-        first, second = pair.participants
-        if pair.readings[0] is not pair.readings[1]:
-            for participant, said in zip(pair.participants, pair.readings, strict=True):
-                assert participant.noun.word in said_of[said]
-        else:  # the pronoun decides
-            assert first.pronouns(language) != second.pronouns(language)
-    numbers = Counter(len({participant.is_plural for participant in pair.participants}) for pair in pairs)
-    sorts = Counter(tuple(participant.noun.sort == PERSON for participant in pair.participants) for pair in pairs)
-    assert set(numbers) == {1, 2} and len(sorts) == 4
 
 
 def test_the_same_seed_draws_the_same_rows() -> None:
