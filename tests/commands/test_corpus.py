@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import datasets
 import pytest
 from pyarrow import parquet
 
-from anaphora.commands.corpus import _terms
+from anaphora.commands.corpus import _terms, corpus_table
 from anaphora.data import store
 from anaphora.data.corpora.division import origin_of
+from anaphora.data.example import Example
 from anaphora.data.records import ITEM_COLUMNS, write_parquet
 from anaphora.settings.data import Conll2012, CorefUd, Data, Dpr, ExternalCorpus, OwnExamples
 from anaphora.settings.variants import VARIANTS
@@ -76,6 +78,39 @@ def test_items_in_two_splits_are_counted(script: Callable[..., Any], finished: P
     assert counted in script("evaluate", f"run={finished}", f"output={finished.parent / 'answers'}").out
     alone = script("corpus", "data=controlled", "data.train_items=64", "data.test_items=32")
     assert alone.status == 0 and "in two splits" not in alone.out
+
+
+def test_items_that_contradict_each_other_are_counted_within_a_split(
+    script: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Another candidate set for the same pronoun is no contradiction; nor is a repeated row."""
+    row = {"text": "Maud met Ida as she left.", "language": "en", "pronoun": [16, 19], "split": "train"}
+    rows = [
+        {**row, "candidates": [[0, 4], [9, 12]], "antecedents": [0]},
+        {**row, "candidates": [[0, 4], [9, 12]], "antecedents": [0]},
+        {**row, "candidates": [[9, 12]], "antecedents": []},
+    ]
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert "contradictions" not in script("corpus", "data=jsonl", f"data.path={path}").out
+    rows += [{**rows[0], "antecedents": [1]}, {**rows[0], "antecedents": [1], "split": "test"}]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    printed = " ".join(script("corpus", "data=jsonl", f"data.path={path}").out.split())
+    assert "contradictions: 4 items of train have the text and pronoun of another item, but another answer" in printed
+    assert "items of test have" not in printed
+
+
+def test_chance_is_the_share_of_antecedents_among_the_candidates() -> None:
+    spans = (((0, 1),), ((2, 3),), ((4, 5),))
+    one = Example(text="A B C he", language="en", pronoun=(6, 8), candidates=spans, antecedents=(0,))
+    items = [
+        one,
+        replace(one, antecedents=()),
+        replace(one, antecedents=(0, 2)),
+        replace(one, factors={"focal": "0,1"}),
+    ]
+    assert [corpus_table({"test": [item]})[0]["chance"] for item in items] == [1 / 3, 0, 2 / 3, 1 / 2]
+    assert corpus_table({"test": items[:2]})[0]["chance"] == pytest.approx(1 / 6)
 
 
 def test_the_items_are_a_data_set_with_documented_columns(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -21,7 +22,7 @@ from anaphora.settings import data as data_settings
 
 if TYPE_CHECKING:
     from anaphora.data.corpora.division import ReadingReport
-    from anaphora.data.example import Example
+    from anaphora.data.example import Example, Question, Span
     from anaphora.data.store import Corpus
     from anaphora.data.text import Text
 
@@ -62,7 +63,7 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
     from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
-    from anaphora.commands.parts.tables import print_shared_items, print_table_of
+    from anaphora.commands.parts.tables import print_contradictions, print_shared_items, print_table_of
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM
     from anaphora.data.store import load as load_corpus
     from anaphora.report.terminal import print_phrase
@@ -94,9 +95,11 @@ def _describe(settings: CorpusDescription) -> None:
             ),
             count=unknown,
         )
+    for name, items in splits.items():
+        print_contradictions(contradictions(items), name)
     questions = {name: questions_of(examples) for name, examples in splits.items()}
-    for (earlier, known), (later, items) in combinations(questions.items(), 2):
-        print_shared_items(items, later, known, earlier)
+    for (earlier, known), (later, asked) in combinations(questions.items(), 2):
+        print_shared_items(asked, later, known, earlier)
     rows: list[dict[str, Any]] = []
     if splits["test"]:
         with working(_("fitting the shortcuts on the training split")):
@@ -277,14 +280,32 @@ def print_reading(
         print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
 
 
+def _chance(example: Example) -> float:
+    return len(set(example.antecedents) & set(example.focal)) / max(1, len(example.focal))
+
+
+def contradictions(examples: Sequence[Example]) -> int:
+    """Count the items whose text and pronoun stand in another item with another answer.
+
+    Answers differ if a mention of an antecedent belongs to a candidate that is no antecedent in the other item.
+    """
+    right: defaultdict[Question, set[Span]] = defaultdict(set)
+    wrong: defaultdict[Question, set[Span]] = defaultdict(set)
+    for example in examples:
+        for index, spans in enumerate(example.candidates):
+            (right if index in example.antecedents else wrong)[example.question].update(spans)
+    contested = {question: spans & wrong[question] for question, spans in right.items()}
+    return sum(not contested.get(example.question, set()).isdisjoint(example.spans) for example in examples)
+
+
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
     """Count items by split, language, kind, type and stratum.
 
     Returns:
         One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
-        without an antecedent, of groups (an item without a group is its own) and of templates; chance (mean of 1 /
-        number of candidates that the cue may pick, 0 to 1); and mean and maximum distance between antecedent and
-        pronoun in words. Templates and distances are None if no item has them.
+        without an antecedent, of groups (an item without a group is its own) and of templates; chance (mean share
+        of antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between
+        antecedent and pronoun in words. Templates and distances are None if no item has them.
     """
     cells: dict[tuple[str, ...], list[Example]] = {}
     for split, examples in corpus.items():
@@ -306,7 +327,7 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]
                 "no_antecedent": sum(not example.antecedents for example in examples),
                 "groups": len({example.group or number for number, example in enumerate(examples)}),
                 "templates": len(templates) or None,
-                "chance": sum(1 / max(1, len(example.focal)) for example in examples) / len(examples),
+                "chance": sum(map(_chance, examples)) / len(examples),
                 "mean_distance": sum(distances) / len(distances) if distances else None,
                 "largest_distance": max(distances, default=None),
             }

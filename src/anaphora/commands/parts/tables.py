@@ -52,6 +52,19 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 
 @in_language_of_messages
+def print_contradictions(count: int, split: str) -> None:
+    """Print the number of items of a split that contradict another one, unless it is 0."""
+    if count:
+        print_phrase(
+            N_(
+                "contradictions: {count} items of {split} have the text and pronoun of another item, but another answer"
+            ),
+            count=count,
+            split=_split_name(split),
+        )
+
+
+@in_language_of_messages
 def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the rows of `accuracy_rows` as a table."""
     title = _("{run}: task accuracy, {split} split").format(run=run, split=_split_name(split))
