@@ -50,9 +50,9 @@ def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
 
     The clause is "" if there is no such unit, or if characters are one. Spans may be outside the text.
     """
-    if _fit(text, spans):
+    if covers_words(text, spans):
         return ""
-    units = [name for name, convert in _other_units(text) if _fit(text, [convert(span) for span in spans])]
+    units = [name for name, convert in other_units(text) if covers_words(text, [convert(span) for span in spans])]
     return f"these fit as {' or as '.join(units)}" if units else ""
 
 
@@ -71,12 +71,12 @@ def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
     return "" if between_tokens.issuperset(cuts) else _CUTS
 
 
-def _fit(text: str, spans: Sequence[_Span]) -> bool:
+def covers_words(text: str, spans: Sequence[_Span]) -> bool:
     """Return whether all spans are inside a text and cover whole words."""
     return all(0 <= start < end <= len(text) and not _problem(text, (start, end), ()) for start, end in spans)
 
 
-def _other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
+def other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
     """Yield the name of each other unit of offsets, and a function that converts a span to characters.
 
     An offset that is not the start of a character becomes -1.

@@ -275,6 +275,15 @@ def test_groups_that_would_divide_a_minimal_pair_are_refused(groups: tuple[str, 
         (json.dumps({**ITEM, "split": "valid"}), "line 3, split: 'valid' must be one of train, dev, test"),
         (json.dumps({**ITEM, "split": "train"}), "line 3, split: some rows have a split"),
         (json.dumps({**ITEM, "candidates": "Anna"}), "line 3, candidates: 'Anna' must be a list"),
+        (
+            json.dumps({**ITEM, "factors": {"focal": "1"}}),
+            "line 3, factors.focal: '1' holds no antecedent; .* one of 0",
+        ),
+        (
+            json.dumps({**ITEM, "factors": {"distance": "3.0"}}),
+            "line 3, factors.distance: '3.0' must be a whole number",
+        ),
+        (json.dumps({**ITEM, "factors": {"distance": -3}}), "line 3, factors.distance: '-3' must be a whole number"),
         ("[" * 100_000, "line 3: the JSON is nested too deeply"),
         (json.dumps({**ITEM, "text": "\ud800"}), "line 3: it has half of a character"),
         (json.dumps(ITEM).replace("23", "9" * 5000, 1), "line 3: the JSON cannot be read"),
@@ -334,7 +343,11 @@ def test_offsets_in_another_unit_are_refused_in_every_kind_of_table(
 def test_a_broken_cell_is_named(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [ITEM])
     path.write_text(path.read_text(encoding="utf-8-sig").replace('"[23, 26]"', "she"))
-    with pytest.raises(UserError, match=r"line 2: pronoun \('she'\) must be JSON"):
+    with pytest.raises(UserError, match=r"line 2: pronoun \('she'\) must be JSON, e.g. \[0, 3\]"):
+        tables.read(OwnExamples(path=str(path)))
+    path = as_csv(tmp_path, [{**ITEM, "factors": {}}])
+    path.write_text(path.read_text(encoding="utf-8-sig").replace("{}", "kind=role"))
+    with pytest.raises(UserError, match=r"""factors \('kind=role'\) must be JSON, e.g. \{"kind": "role"\}"""):
         tables.read(OwnExamples(path=str(path)))
 
 

@@ -70,6 +70,11 @@ def test_empty_lines_part_the_paragraphs_of_a_txt_file(suffix: str, tmp_path: Pa
     assert [one.text for one in plain(path)] == ["A dog ran off.", "It came back."]
 
 
+def test_the_lines_of_a_chinese_paragraph_are_joined_without_a_blank(tmp_path: Path) -> None:
+    path = write(tmp_path / "tales.txt", "　　小红来到了图书\n馆。\n她很 高兴。\n\nHe said\nyes.\n")
+    assert [one.text for one in plain(path)] == ["小红来到了图书馆。她很 高兴。", "He said yes."]
+
+
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_a_line_of_jsonl_is_a_document(suffix: str, tmp_path: Path) -> None:
     rows = [{"text": "One. \n\nTwo.", "title": "First", "id": 3}, {"text": "三。"}, {"text": " \n "}]
@@ -430,6 +435,19 @@ def test_a_file_of_ones_own_has_labels_of_its_own(tmp_path: Path) -> None:
         (row["text"], row["label"]) for row in rows
     )
     assert {split: len(texts) for split, texts in splits.items()} == {"train": 7, "dev": 1, "test": 2}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_a_row_whose_text_is_empty_is_dropped_and_counted_in_every_kind_of_file(suffix: str, tmp_path: Path) -> None:
+    rows = [("good", "yes"), ("", "yes"), ("bad", ""), ("poor", "no")]
+    if suffix == ".jsonl":
+        lines = [json.dumps({"text": text, "label": label}) for text, label in rows]
+    else:
+        lines = [(",", "\t")[suffix == ".tsv"].join(row) for row in [("text", "label"), *rows]]
+    path = write(tmp_path / f"own{suffix}", "\n".join(lines))
+    splits, report = labelled_text.read(LabelledText(path=str(path)))
+    assert sorted(one.text for texts in splits.values() for one in texts) == ["good", "poor"]
+    assert report.reasons == {"the text is empty": 1, "the row has no label": 1}
 
 
 @pytest.mark.parametrize("name", ["dev", "validation", "valid", "val"])

@@ -201,6 +201,8 @@ def _cells(path: Path, cell_text: Callable[[str], str]) -> Iterator[tuple[str, d
     match path.suffix.lower():
         case ".tsv":
             yield from _tab_separated(path, cell_text)
+        case ".csv":
+            yield from tables.csv_rows(path)
         case suffix if suffix in _SUFFIXES:
             yield from tables.rows(path)
         case _:

@@ -22,7 +22,7 @@ from anaphora.data.corpora import division
 from anaphora.data.corpora.division import Origin, ReadingReport
 from anaphora.data.corpora.parts import hub_data
 from anaphora.data.corpora.reading import json_lines
-from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
+from anaphora.data.corpora.word_classes import WITHOUT_WORDS, blanks_after, lacks_words
 from anaphora.data.text import UNKNOWN_WORD, Text
 from anaphora.settings.data import SPLITS, PlainText, SilverStandard
 
@@ -124,7 +124,7 @@ def _documents(path: Path, place: str) -> Iterator[Text]:
             yield from _wikitext(path, place)
         case _:
             for number, written in enumerate(re.split(r"\n\s*\n", "\n".join(division.read_lines(path)))):
-                text = " ".join(written.split())
+                text = _one_line(written)
                 if text:
                     yield Text(text=text, language=language_of(text), group=f"{place}/{number}")
 
@@ -161,6 +161,12 @@ def _wikitext(path: Path, place: str) -> Iterator[Text]:
 
 def _plain(line: str) -> str:
     return _WIKITEXT_MARK.sub(r"\1", line).replace("<unk>", UNKNOWN_WORD).strip()
+
+
+def _one_line(written: str) -> str:
+    """Join the lines of a paragraph: by a space, or without one next to a Chinese character or a full-width mark."""
+    lines = [*filter(None, (" ".join(line.split()) for line in written.split("\n")))]
+    return "".join(line + " " * blank for line, blank in zip(lines, blanks_after(lines), strict=True)).strip()
 
 
 def _one_paragraph_a_line(written: list[str]) -> str:

@@ -28,8 +28,9 @@ from anaphora.data.corpora.division import (
     unknown_format,
 )
 from anaphora.data.corpora.reading import csv_errors, json_lines, parquet_rows, rows_below_header, split_examples
-from anaphora.data.corpora.word_classes import WITHOUT_WORDS, lacks_words
+from anaphora.data.corpora.word_classes import WITHOUT_WORDS, is_chinese_pronoun, lacks_words
 from anaphora.data.example import Example, from_record
+from anaphora.data.offsets import covers_words, other_units
 from anaphora.settings.data import SPLITS, OwnExamples
 
 ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
@@ -37,6 +38,8 @@ ORIGIN = Origin(files="a file .jsonl, .csv or .parquet")
 _SUFFIXES = (".jsonl", ".csv", ".parquet")
 _INDEX = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Pattern of the names of ignored columns: the index of a pandas table, and empty columns of a spreadsheet."""
+_UTF16 = "UTF-16 code units"
+_UNITS = {unit for unit, _ in other_units("")}
 _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
@@ -47,15 +50,17 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     for its words are dropped.
 
     Raises:
-        UserError: a row is invalid (the message names file, line or row, field, value and what is allowed), only some
-            rows have a split, a group or minimal pair is in two splits, a minimal pair is in two groups although splits
-            or folds are drawn by group, or there is no row.
+        UserError: a row is invalid (the message names file, line or row, field, value and what is allowed), the offsets
+            of Chinese texts are in another unit (`_OtherUnits`), only some rows have a split, a group or minimal pair
+            is in two splits, a minimal pair is in two groups although splits or folds are drawn by group, or there is
+            no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: defaultdict[str | None, list[Example]] = defaultdict(list)  # by split
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
     group_of: dict[str, tuple[str, str]] = {}
     dropped: list[tuple[str, str]] = []
+    units = _OtherUnits()
     for where, row in rows(path):
         split = row.pop("split", None)
         if split is not None and split not in SPLITS:
@@ -69,8 +74,10 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
                 raise UserError(
                     f"language: {example.language!r} does not fit {example.text[:40]!r}, which has {letters}"
                 )
+            _check_labels(example)
         except UserError as error:
             raise UserError(f"{where}, {error}") from None
+        units.add(where, example)
         if lacks_words(example.text):
             dropped.append((where, WITHOUT_WORDS))
             continue
@@ -84,12 +91,71 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
                 f"{where}, minimal_pair: {pair[:60]!r} is in group {group[:60]!r} here and in group {its_group[:60]!r} "
                 f"at {earlier}; the rows of a minimal pair must have one group"
             )
+    units.check()
     if not examples and not dropped:
         raise without_rows(path, "text, language, pronoun, candidates and antecedents")
     report = ReadingReport(sum(map(len, examples.values())) + len(dropped), tuple(dropped))
     if None in examples:
         return split_examples(examples[None], None, settings), report
     return {name: examples[name] for name in SPLITS}, report
+
+
+def _check_labels(example: Example) -> None:
+    """Check the factors `focal`, which must include an antecedent, and `distance`, which must be a number of words."""
+    focal, antecedents = example.factors.get("focal"), example.antecedents
+    if antecedents and not set(antecedents) & set(example.focal):
+        of = ", ".join(map(str, antecedents))
+        raise UserError(
+            f"factors.focal: {focal!r} holds no antecedent; it must include one of {of} (candidates in text order)"
+        )
+    distance = example.factors.get("distance", "")
+    if distance and example.distance is None:
+        raise UserError(
+            f"factors.distance: {distance[:80]!r} must be a whole number of words; give a label of your own another "
+            "name"
+        )
+
+
+class _OtherUnits:
+    """Check whether the offsets of a file's Chinese texts are in another unit than characters, such as bytes.
+
+    In Chinese, nearly every span covers whole words. But if, in all rows that a unit would read differently, the
+    pronoun is one in this unit and none in characters, then the file uses this unit.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}  # message about the first row that fits, by unit
+        self._refuted: set[str] = set()
+
+    def add(self, where: str, example: Example) -> None:
+        """Compare the row's pronoun in characters and in other units."""
+        text, spans = example.text, example.spans
+        if example.language != "zh":
+            return
+        is_right = is_chinese_pronoun(text, example.pronoun)
+        if is_right and max(text) <= "\uffff":
+            self._refuted |= _UNITS - {_UTF16}
+            return
+        for unit, convert in other_units(text):
+            converted = [convert(span) for span in spans]
+            if converted == spans:
+                continue
+            if is_right or not covers_words(text, converted) or not is_chinese_pronoun(text, converted[0]):
+                self._refuted.add(unit)
+            else:
+                start, end = converted[0]
+                self._first.setdefault(
+                    unit,
+                    f"{where}, pronoun: {list(example.pronoun)} covers {text[slice(*example.pronoun)]!r}; offsets are "
+                    f"characters (code points) from 0, end exclusive; these fit as {unit}, in which the pronoun is "
+                    f"{text[start:end]!r}",
+                )
+
+    def check(self) -> None:
+        """Raise the error for the first row if all rows fit another unit."""
+        for unit, message in self._first.items():
+            if unit not in self._refuted:
+                raise UserError(message)
 
 
 def without_rows(path: Path, columns: str) -> UserError:
@@ -109,7 +175,8 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             for where, row in json_lines(path):
                 yield where, {name: value for name, value in row.items() if value is not None}
         case ".csv":
-            yield from _csv(path)
+            for where, row in csv_rows(path):
+                yield where, {name: _cell(where, name, value) for name, value in row.items() if value}
         case ".parquet":
             for where, row in parquet_rows(path):
                 yield where, {name: _cell(where, name, value) for name, value in row.items() if not _is_index(name)}
@@ -117,10 +184,13 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise unknown_format(path, _SUFFIXES)
 
 
-def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield ("file, line 3", values by column) for each non-empty row of a .csv file.
+def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield ("file, line 3", cells by column) for each row of a .csv file that has a cell with text.
 
     Spreadsheets write empty rows above the header and at the end.
+
+    Raises:
+        UserError: the file is not UTF-8, or as in `rows_below_header`.
     """
     text = read_text(path)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
@@ -129,8 +199,7 @@ def _csv(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             reader.fieldnames = next(reader.reader, None)
     for where, row in rows_below_header(path, reader):
         if any(row.values()):
-            named = {name: value for name, value in row.items() if value and not _is_index(name)}
-            yield where, {name: _cell(where, name, value) for name, value in named.items()}
+            yield where, {name: value for name, value in row.items() if not _is_index(name)}
 
 
 def _delimiter(text: str) -> str:
@@ -151,4 +220,5 @@ def _cell(where: str, name: str, value: Any) -> Any:
     try:
         return parse_json(value, where)
     except UserError:
-        raise UserError(f"{where}: {name} ({value[:80]!r}) must be JSON, e.g. [0, 3]") from None
+        shown = '{"kind": "role"}' if name == "factors" else "[0, 3]"
+        raise UserError(f"{where}: {name} ({value[:80]!r}) must be JSON, e.g. {shown}") from None

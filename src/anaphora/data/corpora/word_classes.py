@@ -81,6 +81,12 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
     return "pronoun" if word.lower() in _PRONOUNS[language] else UNKNOWN_FORM
 
 
+def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
+    """Return whether a span of a text is a listed Chinese pronoun, and not the 他 of 他们."""
+    start, end = span
+    return text[start:end] in _PRONOUNS["zh"] and text[end : end + 1] not in ("们", "們")
+
+
 def is_tag(text: str) -> bool:
     """Return whether a string is a known tag of at least two letters and no other characters, such as NN or PRON."""
     return text in _TAGS and text.isalpha() and len(text) > 1
