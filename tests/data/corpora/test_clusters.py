@@ -138,3 +138,15 @@ def test_parts_of_a_document_stay_together_and_chinese_has_no_blanks(tmp_path: P
     assert one.text == "小红见到小明，她很高兴。" and one.group == two.group
     with pytest.raises(UserError, match=r"data.language \(en\): .* is zh"):
         read(write(tmp_path, row))
+
+
+def test_the_genre_is_a_folder_of_the_name_and_no_part_number_or_folder_of_the_file(tmp_path: Path) -> None:
+    """A document without a name is named after its file and line, and not after the folders of this computer."""
+    row = {"tokens": FLAT, "clusters_token_offsets": INCLUSIVE}
+    named = {"doc_key": "d", "part_id": 0, "sentences": SENTENCES, "clusters": INCLUSIVE}
+    (unnamed, _), (part, _), (other, _) = (
+        read(write(tmp_path, {**one, **more})) for one, more in ((row, {}), (named, {}), (named, {"doc_key": "nw/d"}))
+    )
+    assert "genre" not in unnamed.factors and unnamed.factors["document"] == "clusters/a.jsonlines, line 1"
+    assert "genre" not in part.factors and part.factors["document"] == "clusters/d/0"
+    assert other.factors["genre"] == "nw"

@@ -114,7 +114,9 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
         own_ends = CLUSTER_FIELDS[field] or ends
         clusters = _clusters(f"{where}, {field}", row[field], count, own_ends)
         tags = _tags(where, row.get("pos"), count)
-        documents.append(ClusterDocument(where, *_names(row, where), sentences, clusters, row, field, own_ends, tags))
+        documents.append(
+            ClusterDocument(where, *_names(path, row, where), sentences, clusters, row, field, own_ends, tags)
+        )
     return documents
 
 
@@ -164,10 +166,10 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
     return tuple(words[start:end] for start, end in zip(starts, [*starts[1:], len(words)], strict=True))
 
 
-def _names(row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the names of a part and of its document; file and line replace a document name missing in the row."""
+def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
+    """Return the names of a part and of its document; file name and line replace a name that the row lacks."""
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
-    document = where if field is None else row[field]
+    document = path.name + where.removeprefix(str(path)) if field is None else row[field]
     if not isinstance(document, str) or not document.strip():
         raise UserError(f"{where}, {field}: {_shown(document)} must be the name of the document, a string")
     part = row.get("part_id")
@@ -278,7 +280,7 @@ def coreference_document(line: ClusterDocument, language: str) -> Document:
     words = line.words
     starts = [0, *accumulate(map(len, line.sentences[:-1]))]
     tags = [[tag] for tag in line.tags] or [[] for _ in words]
-    genre, is_path, _ = line.name.partition("/")
+    genre, is_path, _ = line.group.partition("/")
     mentions = [
         unparsed_mention(words, tags, *span, str(entity), language)
         for entity, cluster in enumerate(line.clusters)
