@@ -132,7 +132,7 @@ def test_output_layers_poolers_and_buffers_may_be_unread(extra: Tensors, model: 
 def test_a_missing_pooler_is_the_same_at_every_opening(model: Path, folder: Path) -> None:
     change_tensors(model, lambda tensors: {key: value for key, value in tensors.items() if "pooler" not in key})
     np.testing.assert_array_equal(maps(model), maps(folder))
-    assert open_model(model).weights_digest() == open_model(model).weights_digest()
+    assert open_model(model).digest() == open_model(model).digest()
 
 
 @pytest.mark.parametrize("task", ["SequenceClassification", "TokenClassification", "MaskedLM", "PreTraining"])
@@ -256,3 +256,38 @@ def test_a_table_that_is_not_finite_gives_no_map(model: Path) -> None:
     change_tensors(model, lambda tensors: {**tensors, name: tensors[name].fill_(float("nan"))})
     with pytest.raises(UserError):
         maps(model)
+
+
+def in_class(name: str | None, folder: Path) -> Path:
+    """Return the folder after its tokenizer_config.json has been made to name a class of tokenizers."""
+    named = {} if name is None else {"tokenizer_class": name}
+    (folder / "tokenizer_config.json").write_text(json.dumps(named), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [(None, "BertTokenizer"), ("BertTokenizerFast", "BertTokenizer"), ("GPT2Tokenizer", "GPT2Tokenizer")],
+)
+def test_a_tokenizer_that_transformers_reads_otherwise_than_its_file_is_an_error(
+    name: str | None, read: str, model: Path
+) -> None:
+    """Many classes take only the vocabulary from tokenizer.json, and lower-case or split a text as they always do."""
+    with pytest.raises(UserError, match=rf"tokenizer.json splits .* which reads it as {read}, into .*_class") as error:
+        open_model(in_class(name, model))
+    assert "\n" not in str(error.value)
+    open_model(in_class("PreTrainedTokenizerFast", model))
+
+
+def test_a_digest_covers_configuration_and_tokenizer(model: Path, folder: Path) -> None:
+    digests = {open_model(folder).digest()}
+    change_config(model, hidden_act="relu")
+    digests.add(open_model(model).digest())
+    path = model / "tokenizer.json"
+    written = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**written, "normalizer": {"type": "Lowercase"}}), encoding="utf-8")
+    opened = open_model(model)
+    digests.add(opened.digest())
+    assert len(digests) == 3
+    opened.tokenize("Anna left.")
+    assert opened.digest() in digests

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from tokenizers import Tokenizer
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
+from anaphora.data.tokens.vocabulary import TOKENIZER
 from anaphora.hf.weights import INDEX, check_config, check_no_key_is_ignored, check_weights, stored_tensors
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 ADAPTER = "adapter_config.json"
 """File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
 _WITH_OUTPUT_LAYER = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
+_TEXTS_TO_SPLIT = ("Anna was born in 2024, but Émile isn't here.", "小红推了小明，因为他很生气。")
+"""Texts that show whether transformers and tokenizer.json split a text in the same way."""
+_SHOWN_TOKENS = 8
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
@@ -50,6 +55,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
             written, _ = transformers.PreTrainedConfig.get_config_dict(place, **options)
             check_config(written, f"{title}: {CONFIG}")
             tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+            _check_tokenizer(tokenizer, _cached(place, TOKENIZER, offline), title)
             config = transformers.AutoConfig.from_pretrained(place, **options)
             model, report = _class_of(transformers, config).from_pretrained(
                 place,
@@ -107,6 +113,31 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
         f"first: peft.PeftModel.from_pretrained(AutoModel.from_pretrained({str(base)!r}), {place!r})"
         ".merge_and_unload().save_pretrained(folder), with the tokenizer beside it"
     )
+
+
+def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
+    """Check that transformers splits texts as tokenizer.json does, of which many of its classes read only a part."""
+    if path is None or not getattr(tokenizer, "is_fast", False):
+        return
+    written = Tokenizer.from_file(str(path))
+    for text in _TEXTS_TO_SPLIT:
+        of_file, read = _tokens(written, text), _tokens(tokenizer.backend_tokenizer, text)
+        if of_file != read:
+            raise UserError(
+                f"{title}: {TOKENIZER} splits {text!r} into {_begins(of_file)}, but transformers, which reads it as "
+                f"{type(tokenizer).__name__}, into {_begins(read)}; if {TOKENIZER} is right, write "
+                '"tokenizer_class": "PreTrainedTokenizerFast" into tokenizer_config.json'
+            )
+
+
+def _tokens(backend: Tokenizer, text: str) -> list[str]:
+    """Return the tokens of a text without special tokens and padding."""
+    encoding = backend.encode(text, add_special_tokens=False)
+    return [token for token, is_real in zip(encoding.tokens, encoding.attention_mask, strict=True) if is_real]
+
+
+def _begins(tokens: list[str]) -> str:
+    return f"{' '.join(tokens[:_SHOWN_TOKENS])} ..."
 
 
 def _weight_files(place: str) -> dict[str, Path]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -309,10 +309,18 @@ class TransformersModel:
         nn.Module.to(self.language_model or self.model, device)
         return self
 
-    def weights_digest(self) -> str:
-        """Return the first 16 hexadecimal digits of the SHA-256 of all weights and their names."""
-        digest = hashlib.sha256()
-        for name, weights in sorted((self.language_model or self.model).state_dict().items()):
+    def digest(self) -> str:
+        """Return the first 16 hexadecimal digits of the SHA-256 of all weights, the configuration and the tokenizer.
+
+        The configuration includes the version of transformers.
+        """
+        whole = self.language_model or self.model
+        config = {**whole.config.to_dict(), "_name_or_path": None}
+        tokenizer = json.loads(self.tokenizer.backend_tokenizer.to_str())
+        tokenizer |= {"padding": None, "truncation": None}  # which change with every call
+        named = self.tokenizer.special_tokens_map
+        digest = hashlib.sha256(json.dumps([config, tokenizer, named], sort_keys=True, default=str).encode())
+        for name, weights in sorted(whole.state_dict().items()):
             digest.update(name.encode())
             digest.update(weights.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
         return digest.hexdigest()[:16]

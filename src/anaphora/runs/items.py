@@ -118,7 +118,7 @@ def analysis_code_digest(*more: str) -> str:
 
 
 def weights_digest(run: Run) -> str:
-    """Return a digest of the file `run.files.weights`, or of the weights themselves if there is no such file.
+    """Return a digest of the file `run.files.weights`, or the `model_digest` if there is no such file.
 
     A run opened from local pretrained weights has no such file: its directory is the folder for its results.
     """
@@ -126,8 +126,9 @@ def weights_digest(run: Run) -> str:
 
 
 def model_digest(run: Run) -> str:
-    """Return a digest of a run's weights that does not depend on the format of their file."""
-    return arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})[:16]
+    """Return a digest of a run's weights, model settings and tokenizer, independent of the format of their files."""
+    weights = arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})
+    return hashlib.sha256(f"{weights} {run.config.model!r} {run.tokenizer.dumps()}".encode()).hexdigest()[:16]
 
 
 def examples_digest(examples: Iterable[Example | Text]) -> str:

@@ -158,7 +158,7 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
     return Provenance(
         items=settings.causal_items,
         untrained=settings.untrained,
-        weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.weights_digest(),
+        weights=weights_digest(model.run) if isinstance(model, OpenRun) else model.digest(),
         data=items_digest(splits),
         code=analysis_code_digest("anaphora.hf", "anaphora.api"),
     )
