@@ -13,7 +13,7 @@ import pandas
 import pytest
 import torch
 from chromium import CHROMIUM, in_browser
-from tiny import TEXTS, tiny, transformers
+from tiny import TEXTS, random_model, tiny, transformers
 from tiny import tokenizer as of_one_text
 from tokenizers import Tokenizer, processors
 
@@ -74,6 +74,30 @@ def test_the_model_is_told_which_text_a_token_is_of() -> None:
     assert types[0].tolist() == [0] * types.shape[1]
     assert types[1].tolist() == [*tokens.types, *[0] * (types.shape[1] - len(tokens.types))]
     assert "token_type_ids" not in opened.padded([opened.tokenize(TEXTS[1])])
+
+
+@pytest.mark.parametrize("second", [None, SECOND])
+def test_types_of_a_single_text_that_are_not_all_0_are_given_to_the_model(second: str | None) -> None:
+    """XLNet's [CLS] is last and has a type of its own, on which all maps depend; its edits must act there too."""
+    backend = Tokenizer.from_str(of_one_text().backend_tokenizer.to_str())
+    backend.post_processor = processors.TemplateProcessing(
+        "$A:0 [SEP]:0 [CLS]:2", "$A:0 [SEP]:0 $B:1 [SEP]:1 [CLS]:2", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+    own = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend, model_input_names=tokenizer().model_input_names, **names
+    )
+    model = random_model("xlnet", vocab_size=120, d_model=32, n_layer=2, n_head=4, d_inner=64, initializer_range=0.3)
+    encoding = [own(FIRST), own(FIRST, second)][second is not None]
+    with torch.inference_mode():
+        inputs = {name: torch.tensor([row]) for name, row in encoding.items()}
+        expected = torch.cat(model(**inputs, output_attentions=True).attentions).numpy()
+    opened = open_model(model, own)
+    tokens = opened.tokenize(FIRST, second)
+    assert tokens.types == tuple(encoding["token_type_ids"]) and tokens.types[-1] == 2
+    assert np.abs(opened.token_maps(tokens) - expected).max() < 1e-6
+    cut = opened.token_maps(tokens, [knockout_edges({Head(1, 2): (torch.tensor([4]), torch.tensor([1]))})])
+    assert expected[1, 2, 4, 1] > 0 and cut[1, 2, 4, 1] == 0
 
 
 def test_an_edit_of_a_pair_acts_on_the_pair() -> None:

@@ -50,6 +50,11 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     return part
 
 
+def takes_types(part: nn.Module) -> bool:
+    """Return whether a text part takes token types."""
+    return "token_type_ids" in inspect.signature(part.forward).parameters
+
+
 def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel:
     """Wrap an encoder that is not a `PreTrainedModel` in one."""
     from transformers import PreTrainedModel

@@ -37,7 +37,7 @@ from anaphora.hf import interface
 from anaphora.hf.editable import EditableModel
 from anaphora.hf.editing import maps_at_points
 from anaphora.hf.loading import has_output_layer, load_named, quiet
-from anaphora.hf.parts import text_part
+from anaphora.hf.parts import takes_types, text_part
 from anaphora.hf.tokens import Limits, TextReader
 from anaphora.hf.verification.forward import eager_maps, held_in_reading_mode, joined_maps, reading_mode, run_model
 from anaphora.hf.verification.probe import Probe
@@ -326,7 +326,7 @@ class TransformersModel:
         return digest.hexdigest()[:16]
 
     def padded(self, tokens: Sequence[TokenizedText]) -> Mapping[str, Tensor]:
-        """Return the model's inputs, (B, T) each: ids, attention mask, and for pairs token types if it has them."""
+        """Return the model's inputs, (B, T) each: ids, attention mask, and token types if model and texts have them."""
 
         def as_tensor(rows: Iterable[Sequence[int]], padding: int = 0) -> Tensor:
             tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # an empty row does not imply a type
@@ -334,13 +334,9 @@ class TransformersModel:
 
         ids = as_tensor((one.ids for one in tokens), self.tokenizer.pad_token_id or 0)
         inputs = {"input_ids": ids, "attention_mask": as_tensor([1] * len(one.ids) for one in tokens)}
-        if self._has_types and any(one.types for one in tokens):
+        if any(one.types for one in tokens) and takes_types(self.model):
             inputs["token_type_ids"] = as_tensor(one.types or [0] * len(one.ids) for one in tokens)
         return inputs
-
-    @cached_property
-    def _has_types(self) -> bool:
-        return "token_type_ids" in inspect.signature(self.model.forward).parameters
 
 
 def open_model(

@@ -83,7 +83,9 @@ class TextReader:
             self._check_pair(second, owners, 1 in filled)
         special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)
         unread = unread_spans(text, ids, spans, self._unknown)
-        types = () if second is None else tuple(encoding.get("token_type_ids", ()))
+        types = tuple(encoding.get("token_type_ids", ()))
+        if second is None and not any(types):  # as models assume without types
+            types = ()
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
 
     def _encoded(self, texts: Sequence[str]) -> Any:
@@ -115,6 +117,11 @@ class TextReader:
         if left >= right or token in self._blanks:
             return (0, 0)
         return (left, right)
+
+
+def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
+    """Return whether the token types of a single text are not all 0, as in XLNet."""
+    return "token_type_ids" in tokenizer.model_input_names and any(tokenizer.backend_tokenizer.encode("").type_ids)
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:

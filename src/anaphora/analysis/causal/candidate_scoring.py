@@ -216,10 +216,10 @@ def _masked(model: LanguageModel, tokens: TokenizedText, positions: Sequence[int
     ids = list(tokens.ids)
     for position in positions:
         ids[position] = model.mask
-    return TokenizedText(tuple(ids), tokens.spans, tokens.words)
+    return TokenizedText(tuple(ids), tokens.spans, tokens.words, types=tokens.types)
 
 
 def _without_end(tokens: TokenizedText) -> TokenizedText:
     """Remove the special tokens after the text, so that a decoder's prompt can follow."""
     last = max(token for token, (start, end) in enumerate(tokens.spans) if start < end) + 1
-    return TokenizedText(tokens.ids[:last], tokens.spans[:last], tokens.words[:last])
+    return TokenizedText(tokens.ids[:last], tokens.spans[:last], tokens.words[:last], types=tokens.types[:last])

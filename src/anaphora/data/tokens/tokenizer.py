@@ -51,7 +51,7 @@ class TokenizedText:
     words: tuple[int, ...]  # (T,) word indices; -1 for a special token
     special: tuple[str, ...] = ()  # names of the special tokens in the vocabulary, in text order; () if unknown
     unread: tuple[Span, ...] = ()  # characters outside the vocabulary, for which the model gets [UNK] or no token
-    types: tuple[int, ...] = ()  # (T,) token type ids of a pair of texts; () for a single text, or if there are none
+    types: tuple[int, ...] = ()  # (T,) token type ids; () if there are none, or for a single text if all are 0
 
     def covering(self, span: tuple[int, int]) -> list[int]:
         """Return the indices of the tokens that share a character with a span."""

@@ -20,7 +20,7 @@ from torch import Tensor
 from anaphora.base.errors import UserError
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, Place, PlacedOperations, RowOrder, edited_attention
-from anaphora.hf.verification.forward import eager_maps, reading_mode, run_model
+from anaphora.hf.verification.forward import eager_maps, reading_mode, run_model, whole_texts
 from anaphora.hf.verification.observation import AttentionInSteps, running_modules
 from anaphora.hf.verification.reading import MapReading
 from anaphora.model.mixer import Edit
@@ -101,7 +101,7 @@ def edit_points(
 
 def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
     """Return the maps of texts, (B, H, T, T) each, the recorded operations of the pass, and its final hidden states."""
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    inputs = whole_texts(ids, reading.has_types)
     with torch.no_grad(), reading_mode(model, reading.implementation):
         tap = interface.AttentionTap()
         if reading.implementation == interface.NAME:
@@ -168,8 +168,7 @@ def _check(
             _InOneText(1 + blocks + block, query, weights=left),
             _InOneText(1 + 2 * blocks + block, query, mixed=mixed),
         ]
-    copies = ids.expand(rows, -1)
-    inputs = {"input_ids": copies, "attention_mask": torch.ones_like(copies)}
+    inputs = whole_texts(ids.expand(rows, -1), reading.has_types)
     sizes = (rows, maps[0].shape[1], ids.shape[1])
     with reading_mode(model, reading.implementation), edited_attention(model, points, edits, sizes):
         states = run_model(model, inputs, **reading.options)[0]

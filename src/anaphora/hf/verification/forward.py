@@ -60,6 +60,12 @@ def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> 
             _HELD.reset(token)
 
 
+def whole_texts(ids: Tensor, has_types: bool) -> dict[str, Tensor]:
+    """Return the inputs of texts without padding, (B, T) each: ids, a mask and, with `has_types`, types of 0."""
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    return {**inputs, "token_type_ids": torch.zeros_like(ids)} if has_types else inputs
+
+
 def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:
     """Run one forward pass and return the model's outputs.
 

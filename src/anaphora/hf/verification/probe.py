@@ -19,8 +19,10 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, maps_at_points
+from anaphora.hf.parts import takes_types
+from anaphora.hf.tokens import gives_types
 from anaphora.hf.verification.edits import edit_points
-from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model
+from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model, whole_texts
 from anaphora.hf.verification.observation import Mixing, Observation, observed
 from anaphora.hf.verification.reading import MapReading
 
@@ -63,12 +65,16 @@ class Probe:
         self.tokens = next((length for length in _LENGTHS if length not in sizes), _LENGTHS[-1])
         places = range(self.tokens + _PADDING)
         text = torch.tensor([[ids[place * 7 % len(ids)] for place in places]], device=model.device)
+        self.has_types = gives_types(tokenizer) and takes_types(model)
+        self.alone = whole_texts(text[:, : self.tokens], self.has_types)
         real = torch.ones_like(text)
-        self.alone = {"input_ids": text[:, : self.tokens], "attention_mask": real[:, : self.tokens]}
         real[:, self.tokens :] = 0
         padded = torch.where(real.bool(), text, tokenizer.pad_token_id or 0)
-        self.batch = {"input_ids": torch.cat((padded, text)), "attention_mask": torch.cat((real, real))}
+        self.batch = whole_texts(torch.cat((padded, text)), self.has_types)
+        self.batch["attention_mask"] = torch.cat((real, real))
         self._alteration: str | None = None  # attribute of the model that a forward pass changed
+        # Rotary angles that depend on the longest text of a batch are written to a buffer in every pass, for instance.
+        self._writes_weights = False
 
     def reading(self) -> MapReading:
         """Return the first method that gives the weights that the model uses.
@@ -152,7 +158,7 @@ class Probe:
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
         """Return a reading that records the attention weights where the model multiplies its values by them."""
         ids = self._two_texts()
-        second, _ = self._observe(None, {"input_ids": ids[1:], "attention_mask": torch.ones_like(ids[1:])})
+        second, _ = self._observe(None, whole_texts(ids[1:], self.has_types))
         if second.attends_elsewhere:
             raise UserError("a block attends to something else than the tokens of the text")
         texts = [self._maps_of_mixings(own), self._maps_of_mixings(second.mixings)]
@@ -186,6 +192,7 @@ class Probe:
             is_decoder=later <= _NOTHING,
             has_sink=any(mixing.has_sink for mixing in own),
             alone=False,
+            has_types=self.has_types,
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:

@@ -42,7 +42,8 @@ class MapReading:
     heads: int  # number of heads per layer
     is_decoder: bool  # whether attention is causal
     has_sink: bool  # whether an attention sink takes a share of the attention in some layer
-    alone: bool  # whether each text must run in a batch of one, because padding changes its maps
+    alone: bool  # whether each text must run in a batch of one, because other texts or padding may change its maps
+    has_types: bool  # whether the model gets token types with a single text
     # Operations at which the maps are recorded; None if the model or an attention function returns them.
     points: tuple[EditPoint, ...] | None = None
 
