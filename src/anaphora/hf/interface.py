@@ -23,6 +23,10 @@ NAME = "anaphora"
 """Name of the function among the attention implementations of transformers."""
 
 
+_KNOWN_TENSORS = frozenset({"position_bias", "position_ids", "cache_position", "cu_seq_lens_q", "cu_seq_lens_k"})
+"""Tensors among the options of an attention function that are used here, or whose effect is in the mask."""
+
+
 class PassEnded(BaseException):
     """Exception that ends a forward pass as soon as all requested weights are recorded."""
 
@@ -106,9 +110,15 @@ def _attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Compute attention (signature as transformers requires); keys and values may have fewer than H heads."""
-    if options.get("s_aux") is not None:
-        raise UserError(f"{type(module).__name__}: attention with sinks cannot be read here")
+    """Compute attention (signature as transformers requires); keys and values may have fewer than H heads.
+
+    Raises:
+        UserError: the family gives its own attention function a tensor that this function does not know, such as
+            sinks, or the tokens that a query may see, which may matter in long texts alone.
+    """
+    unknown = [name for name, one in options.items() if isinstance(one, Tensor) and name not in _KNOWN_TENSORS]
+    if unknown:
+        raise UserError(f"{type(module).__name__}: attention with {', '.join(unknown)} cannot be read here")
     groups = query.shape[1] // key.shape[1]
     if groups > 1:  # grouped-query attention
         key, value = key.repeat_interleave(groups, dim=1), value.repeat_interleave(groups, dim=1)
