@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 from families import oracle
+from families.registry import find_family
+from families.shrink import tiny_config
 from tiny import HYBRIDS, MIXED, SIZE, TEXTS, random_model, tiny, tokenizer, transformers
 from torch import Tensor
 
@@ -96,6 +98,26 @@ def test_weights_that_a_pass_overwrites_are_set_back() -> None:
     assert not model.layers_are_rescaled
 
 
+LONG_ROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 40}
+
+
+def test_texts_whose_longest_decides_the_angles_of_all_are_read_and_edited_one_by_one() -> None:
+    """Phi-3 writes its rotary angles to a buffer in every pass, by the length of the longest text of the batch."""
+    angles = {**LONG_ROPE, "short_factor": [1.0] * 4, "long_factor": [9.0] * 4}
+    settings = {**MIXED, "max_position_embeddings": 320, "original_max_position_embeddings": 40}
+    model = random_model("phi3", **settings, rope_parameters=angles, initializer_range=0.3)
+    opened = open_model(model, tokenizer())
+    tokens = [opened.tokenize(TEXTS[0]), opened.tokenize(" ".join([TEXTS[1]] * 3))]
+    expected = [oracle.run(copy.deepcopy(model), own.ids) for own in tokens]
+    assert len(tokens[0].ids) < 40 < len(tokens[1].ids)
+    together, (_, states) = opened.run(tokens), opened.editable.read(tokens, [])
+    for row, alone in enumerate(expected):
+        count = alone.tokens
+        torch.testing.assert_close(states[row][:count], alone.states, atol=1e-4, rtol=0)
+        for layer, used in zip(together, alone.squares, strict=True):
+            torch.testing.assert_close(layer[row, :, :count, :count], used.maps(count)[0], atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_causal_is_measured_whatever_the_number_of_the_padding_token(causal: bool) -> None:
     settings = {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "vocab_size": 120, "pad_index": 4, "pad_token_id": 4}
@@ -116,6 +138,21 @@ def test_texts_that_padding_changes_are_read_one_by_one() -> None:
     examples = [EXAMPLE, example_from_query(TEXTS[1], "he", ["The old man", "park"])]
     for record, example in zip(opened.records(examples), examples, strict=True):
         np.testing.assert_array_equal(record.weights, next(opened.records([example])).weights)
+
+
+def test_a_selection_of_tokens_that_begins_beyond_the_text_of_the_check_is_read() -> None:
+    """DeepSeek V3.2 gives its attention function the tokens that a query may see: all of them in a short text."""
+    family = find_family("deepseek_v32")
+    assert family is not None
+    config = tiny_config(family)
+    config.index_topk = 40
+    torch.manual_seed(0)
+    model = family.model_class._from_config(config).eval()
+    opened = open_model(model, tokenizer())
+    tokens, maps = opened.maps("Anna helped Emma because she was weak. " * 5)
+    assert len(tokens.ids) > 40
+    for shown, used in zip(maps, oracle.run(model, tokens.ids).squares, strict=True):
+        np.testing.assert_allclose(shown, used.maps(len(tokens.ids))[0], atol=1e-5)
 
 
 Change = Callable[[tuple[Tensor, ...]], Any]

@@ -40,8 +40,8 @@ class EditableModel:
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
-        Without the registered attention function (`interface`), each text is processed separately, because padding may
-        change which tokens a model with sparse attention selects.
+        Each text is processed separately if other texts or padding may change its maps, and always without the
+        registered attention function (`interface`), because a model with sparse attention selects tokens.
 
         Args:
             tokens: B tokenized texts; edits receive tensors for texts padded on the right to T tokens.
@@ -60,7 +60,8 @@ class EditableModel:
         tables: dict[Edit, dict[str, Tensor]] = defaultdict(dict)
         maps: list[list[Tensor]] = []
         outputs: list[Tensor] = []
-        batches = [tokens] if reading.implementation == interface.NAME else [[one] for one in tokens]
+        together = reading.implementation == interface.NAME and not reading.alone
+        batches = [tokens] if together else [[one] for one in tokens]
         for row, batch in enumerate(batches):
             own: Mapping[int, Sequence[Edit]] = edits
             if len(batch) < rows:

@@ -232,14 +232,14 @@ class TransformersModel:
             UserError: the model cannot process the texts, or its maps are not attention weights.
         """
         place = len(self.reading.layers) - 1 if head is None else self.reading.layers.index(head.layer)
-        if self.reading.implementation == interface.NAME:
+        if self.reading.implementation == interface.NAME and not self.reading.alone:
             tap = interface.AttentionTap(queries, place + 1, None if head is None else head.head)
             reading = reading_mode(self.model, interface.NAME)
             with torch.inference_mode(), reading, faster_products(), interface.tapped(tap):
                 run_model(self.model, self.padded(tokens))
             kept = tap.weights
         else:
-            kept = self._eager_maps(tokens)
+            kept = self._whole_maps(tokens)
             if head is not None:
                 kept = [kept[place][:, head.head : head.head + 1]]
             if queries is not None:
@@ -248,8 +248,8 @@ class TransformersModel:
         check_maps(kept, self.reading, f"{self.name} ({self.family})", real, queries, head)
         return kept
 
-    def _eager_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """Return whole maps, read without the registered attention function: L of (B, H, T, T)."""
+    def _whole_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
+        """Return whole maps of complete forward passes: L of (B, H, T, T)."""
         if not self.reading.alone:
             maps = self._maps_of_batch(tokens)
             if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
@@ -267,7 +267,12 @@ class TransformersModel:
     def _maps_of_batch(self, batch: Sequence[TokenizedText]) -> list[Tensor]:
         inputs = self.padded(batch)
         with torch.no_grad(), reading_mode(self.model, self.reading.implementation):
-            if self.reading.points is not None:
+            if self.reading.implementation == interface.NAME:
+                tap = interface.AttentionTap()
+                with interface.tapped(tap):
+                    run_model(self.model, inputs)
+                maps = tap.weights
+            elif self.reading.points is not None:
                 maps = maps_at_points(self.model, self.reading.points, inputs, self.heads)
             else:
                 maps = eager_maps(run_model(self.model, inputs, **self.reading.options))

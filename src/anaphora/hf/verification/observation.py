@@ -53,6 +53,7 @@ class Observation:
     # Whether a softmax's weights also mix vectors of other units than the text's tokens, such as blocks of tokens.
     attends_elsewhere: bool = False
     writes_weights: bool = False  # whether the pass wrote to the model's own parameters or buffers
+    changes_weights: bool = False  # whether it wrote other numbers than were there
 
 
 @contextlib.contextmanager
@@ -166,6 +167,7 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._overwritten.append((value, value.clone()))
 
     def restore_weights(self) -> None:
+        self.observation.changes_weights = any(not torch.equal(*both) for both in self._overwritten)
         with torch.no_grad():
             for weight, before in reversed(self._overwritten):
                 weight.copy_(before)

@@ -142,7 +142,8 @@ class Probe:
             with observed(self.model, self.tokens) as observation:
                 states = run_model(self.model, inputs)[0]
             self._alteration = self._alteration or before.alteration()
-        if observation.writes_weights:
+        self._writes_weights = self._writes_weights or observation.writes_weights
+        if observation.changes_weights:
             raise UserError("a text changes the model itself (its weights)")
         return observation, states
 
@@ -153,7 +154,7 @@ class Probe:
         is_same = self._same_when_padded(maps, partial(self._maps, implementation=implementation))
         if not is_same and implementation == interface.NAME:
             raise UserError("padding changes the maps of a text")
-        return replace(reading, alone=not is_same)
+        return replace(reading, alone=not is_same or self._writes_weights)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
         """Return a reading that records the attention weights where the model multiplies its values by them."""
@@ -167,7 +168,8 @@ class Probe:
         reading = replace(self._described(None, texts[0], own), points=())
         points = edit_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
         read = partial(self._maps_at_points, points=points, heads=reading.heads)
-        return replace(reading, points=points, alone=not self._same_when_padded(texts[0], read))
+        alone = not self._same_when_padded(texts[0], read) or self._writes_weights
+        return replace(reading, points=points, alone=alone)
 
     def _maps_at_points(self, inputs: Inputs, points: Sequence[EditPoint], heads: int) -> list[Tensor]:
         with torch.no_grad(), reading_mode(self.model, None):
