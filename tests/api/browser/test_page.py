@@ -72,7 +72,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(run: Run, tmp_path: Path) ->
     html = path.read_text(encoding="utf-8")
     assert "default-src 'none'" in html
     assert not re.search(r"""(?:src|href)=["']|url\((?!data:)|https?://""", re.sub(r"http://www.w3.org/\S+", "", html))
-    assert html.count("<script") == 7
+    assert html.count("<script") == 8
 
 
 def test_the_command_writes_the_page_of_a_trained_run(finished: Path, tmp_path: Path) -> None:
@@ -279,6 +279,12 @@ def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_p
         seen.four = { said: notes(), answer: shown("answers") };
         await click(word("met")); await click(word("the"));
         seen.joined = { said: notes(), answer: shown("answers") };
+        await type("Qzqz met Qzqz before she was tired.");
+        await click(word("Qzqz"));
+        seen.twice = notes();
+        await type("Dr. Mary. Mary met the king before she was tired.");
+        for (const one of words()) if (["Dr", "Mary"].includes(one.textContent)) await click(one);
+        seen.title = shown("sums");
         return seen;
         """,
         tmp_path,
@@ -293,6 +299,8 @@ def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_p
     assert "does not know “qzqz”" in seen["few"]["said"] and "%" in seen["few"]["answer"]
     assert "at most 3 candidates" in seen["four"]["said"] and seen["four"]["answer"] == ""
     assert seen["joined"]["said"] == "" and "Anna met the king" in seen["joined"]["answer"]
+    assert seen["twice"].count("Qzqz") == 1 and "at least two" not in seen["twice"]
+    assert re.search(r": Dr\. Mary [\d.]+ · Mary [\d.]+$", seen["title"])
 
 
 @browser

@@ -118,7 +118,10 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         most_characters=MOST_CHARACTERS,
         data=offline.script_json(data),
         weights=offline.trusted_markup(weights.text),
-        scripts=[offline.read_asset(name, _TEMPLATES) for name in _SCRIPTS],
+        scripts=[
+            offline.read_asset("names.js", _LIVE_TEMPLATES),
+            *(offline.read_asset(name, _TEMPLATES) for name in _SCRIPTS),
+        ],
         style=offline.read_asset("report.css"),
         live_style=offline.read_asset("live.css", _LIVE_TEMPLATES),
         own_style=offline.read_asset("try.css", _TEMPLATES),

@@ -150,7 +150,7 @@ class LiveApplication:
             style=offline.read_asset("report.css"),
             own_style=offline.read_asset("live.css", _TEMPLATES),
             script=offline.read_asset("report.js"),
-            own_script=offline.read_asset("live.js", _TEMPLATES),
+            own_scripts=[offline.read_asset(name, _TEMPLATES) for name in ("names.js", "live.js")],
         )  # fmt: skip
 
 

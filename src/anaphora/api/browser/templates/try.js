@@ -54,10 +54,12 @@
   const isWord = (unit) => /[\p{L}\p{N}]/u.test(read.units[unit].label) && read.units[unit].start < read.units[unit].end;
   const textOf = (units) => read.characters.slice(...spanOf(units)).join("");
   function candidates() { // neighbouring marked words are one name
-    const lists = [];
+    const lists = [], label = (unit) => read.units[unit].label;
     for (const unit of [...marked].sort((a, b) => a - b)) {
-      const last = lists[lists.length - 1];
-      if (last && last[last.length - 1] === unit - 1) last.push(unit); else lists.push([unit]);
+      const list = lists[lists.length - 1], last = list?.[list.length - 1];
+      if (last === unit - 1) list.push(unit);
+      else if (last === unit - 2 && isInName(label(last), label(unit - 1))) list.push(unit - 1, unit);
+      else lists.push([unit]);
     }
     return lists;
   }
@@ -166,11 +168,12 @@
   function tellNotes() {
     const notes = [];
     if (read) {
-      const unread = unreadUnits().map((unit) => quoted(read.units[unit].label)).join(say("comma"));
+      const unread = [...new Set(unreadUnits().map((unit) => quoted(read.units[unit].label)))].join(say("comma"));
       if (unread) notes.push(say(isReadable() ? "unknown" : "unreadable", { words: unread }));
       if (!pronoun.length) notes.push(say("no_pronoun"));
-      else if (candidates().length < 2) notes.push(say("too_few", { pronoun: quoted(textOf(pronoun)) }));
-      else if (tooMany()) notes.push(say("too_many", { most: data.most }));
+      else if (candidates().length < 2) {
+        if (isReadable()) notes.push(say("too_few", { pronoun: quoted(textOf(pronoun)) }));
+      } else if (tooMany()) notes.push(say("too_many", { most: data.most }));
     }
     at("notes").replaceChildren(...notes.map((text) => element("li", "", text)));
   }

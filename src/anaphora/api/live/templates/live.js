@@ -10,26 +10,41 @@
     return node;
   }
 
-  // The question: the text, the roles of its words by their characters, and the edits.
-  const question = { model: live.models[0].name, text: at("ask-text").value, roles: new Map(), cuts: [], off: [] };
+  function refill(box, nodes) { // the focus stays at the button with the same number
+    const buttons = () => [...box.querySelectorAll("button")], place = buttons().indexOf(document.activeElement);
+    box.replaceChildren(...nodes);
+    if (place >= 0) buttons()[Math.min(place, buttons().length - 1)]?.focus();
+  }
+
+  // The question: the text, the roles of its words by their characters, the characters of the pronoun that the server
+  // found in it, and the edits.
+  const question = { model: live.models[0].name, text: at("ask-text").value, roles: new Map(), found: null, cuts: [], off: [] };
   let words = [], spans = [], plain = null, edge = null, turn = 0, number = 0, other = false, shown = question.text; // the text whose words are shown
   const key = (place) => spans[place].join(":"), roleAt = (place) => question.roles.get(key(place));
   const modelOf = (name) => live.models.find((one) => one.name === name);
 
   function runs(role) { // stretches of neighbouring words of one role, as characters
     const stretches = [];
-    let last = -2;
+    let last = -3;
     for (let place = 0; place < words.length; place++) {
       if (roleAt(place) !== role) continue;
-      if (place === last + 1) stretches[stretches.length - 1][1] = spans[place][1];
+      if (place === last + 1 || (place === last + 2 && isInName(words[last], words[last + 1]))) stretches[stretches.length - 1][1] = spans[place][1];
       else stretches.push([...spans[place]]);
       last = place;
     }
-    return stretches.map(([start, end]) => `${start}:${end}`);
+    return stretches;
+  }
+  function pronounOf() { // the characters of the pronoun: of "she'd", those of "she", as the server found it
+    const marked = runs("pronoun")[0] ?? null, found = question.found;
+    return found && marked && marked[0] <= found[0] && found[1] <= marked[1] ? found : marked;
+  }
+  function markFound() { // the pronoun that the server found is asked about as long as no other is marked
+    const [start, end] = question.found ?? [0, 0];
+    if (!pronounOf()) for (const span of spans) if (start < span[1] && span[0] < end) question.roles.set(span.join(":"), "pronoun");
   }
   function message(edited) {
-    const pronoun = runs("pronoun")[0] ?? null;
-    return { model: question.model, text: question.text, pronoun, candidates: pronoun === null ? [] : runs("candidate"),
+    const written = ([start, end]) => `${start}:${end}`, place = pronounOf(), pronoun = place && written(place);
+    return { model: question.model, text: question.text, pronoun, candidates: place ? runs("candidate").map(written) : [],
              cuts: edited ? question.cuts : [], off: edited ? question.off : [] };
   }
   async function ask(edited) {
@@ -61,10 +76,8 @@
     words = reply.words ?? reply.sentence.words;
     spans = reply.spans;
     if (!edited) plain = reply;
-    if (reply.pronoun && !runs("pronoun").length) { // the server found it
-      const [start, end] = reply.pronoun;
-      for (const span of spans) if (start < span[1] && span[0] < end) question.roles.set(span.join(":"), "pronoun");
-    }
+    if (!pronounOf()) question.found = reply.pronoun;
+    markFound();
     const head = other ? reply.chosen : null; // another model opens at the head that was chosen on its development split
     other = false;
     if (reply.sentence) root.dispatchEvent(new CustomEvent("sentence", { detail: { ...reply.sentence, id: String(++number), head } }));
@@ -74,7 +87,7 @@
   }
 
   function tellWords() {
-    at("ask-words").replaceChildren(...words.map((text, place) => {
+    refill(at("ask-words"), words.map((text, place) => {
       const button = element("button", roleAt(place) ?? "", text);
       button.type = "button";
       button.disabled = spans[place][0] === spans[place][1];
@@ -83,6 +96,7 @@
         const next = { candidate: "pronoun", pronoun: undefined }[roleAt(place)] ?? (question.roles.has(key(place)) ? null : "candidate");
         if (next === "pronoun") for (const [other, role] of question.roles) if (role === "pronoun") question.roles.delete(other);
         if (next) question.roles.set(key(place), next); else question.roles.delete(key(place));
+        markFound();
         tellWords();
         again();
       });
@@ -148,7 +162,7 @@
       }));
     }
     at("edit-hint").hidden = choices.length > 0;
-    at("edit-choices").replaceChildren(...choices);
+    refill(at("edit-choices"), choices);
     const listed = [
       ...question.cuts.map((cut) => [fill(say.cut, { from: `“${words[cut[2]]}”`, to: `“${words[cut[3]]}”`, layer: cut[0], head: cut[1] }), question.cuts, cut]),
       ...question.off.map((head) => [fill(say.off, { layer: head[0], head: head[1] }), question.off, head]),
@@ -164,7 +178,7 @@
       item.append(choice(say.undo, () => { question.cuts = []; question.off = []; tellEdits(); ask(false); }));
       items.push(item);
     }
-    at("edits").replaceChildren(...items);
+    refill(at("edits"), items);
   }
   root.addEventListener("edge", (event) => { edge = event.detail; tellEdits(); });
 
@@ -176,12 +190,15 @@
   at("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = at("ask-text").value;
-    if (text !== question.text) question.roles.clear();
+    if (text !== question.text) {
+      question.roles.clear();
+      question.found = null;
+    }
     question.text = text;
     fresh();
     ask(false);
   });
-  at("ask-text").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey) { event.preventDefault(); at("ask").requestSubmit(); } });
+  at("ask-text").addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); at("ask").requestSubmit(); } });
   // The box is as high as its text, so that a narrow screen cuts nothing off.
   const fit = () => { const box = at("ask-text"); box.style.height = "auto"; box.style.height = `${box.scrollHeight + box.offsetHeight - box.clientHeight}px`; };
   at("ask-text").addEventListener("input", fit);
