@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chromium import CHROMIUM, in_browser
 
+import anaphora
 from anaphora.analysis.evidence.evidence import ChosenHead, Evidence
 from anaphora.analysis.evidence.example_sentences import ExampleSentence
 from anaphora.analysis.maps.answers import NO_CANDIDATE
@@ -120,3 +122,11 @@ def test_each_page_says_none_of_them_in_its_own_language(
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert f"</span> {words} <span" in page  # below the shaded sentence
     assert f'"none_of_them":"{words}"' in page  # what the script shows
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_names_of_several_words_are_shown_as_the_text_has_them(own_run: Path, tmp_path: Path) -> None:
+    text, names = "Dr. May met 王芳 and J.-J. Lee before she left.", ["Dr. May", "王芳", "J.-J. Lee"]
+    page = anaphora.load(own_run).attention(text, candidates=names).page(tmp_path / "page.html").path
+    body = 'return [...at("row-sums").querySelectorAll("span")].map((one) => one.textContent);'
+    assert in_browser(page.read_text(encoding="utf-8"), body, {}, tmp_path) == names

@@ -161,7 +161,18 @@
   const secondText = (sentence) => sentence.segments ? sentence.segments.indexOf(1) : -1;
   // Where nobody says who is meant, all of them are candidates and none is the other one.
   const otherName = (sentence) => say(sentence.antecedents.length ? "other" : "candidate");
-  const quoted = (sentence, places) => `“${(Array.isArray(places) ? places : [places]).map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " ")}”`;
+  function written(sentence, places) { // words of a sentence as its text has them, with the spaces and marks between them
+    let end = 0;
+    const starts = sentence.words.map((word, place) => {
+      const start = sentence.special.includes(place) ? -1 : sentence.text.indexOf(word, end);
+      if (start >= 0) end = start + word.length;
+      return start;
+    });
+    const first = places[0], last = places[places.length - 1];
+    if (starts[first] >= 0 && starts[last] >= 0) return sentence.text.slice(starts[first], starts[last] + sentence.words[last].length);
+    return places.map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " ");
+  }
+  const quoted = (sentence, places) => `“${written(sentence, Array.isArray(places) ? places : [places])}”`;
   const sum = (line, places) => places.reduce((all, place) => all + line[place], 0);
   const roundUp = (weight) => [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((top) => weight <= top + 1e-6) ?? weight;
 
@@ -398,7 +409,7 @@
     const sums = at("row-sums");
     sums.replaceChildren();
     for (const [role, entry] of named) {
-      const name = element("span", "", entry.map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " "));
+      const name = element("span", "", written(sentence, entry));
       name.lang = sentence.language;
       sums.append(sums.childNodes.length ? " · " : "", name, document.documentElement.lang === "zh" ? `（${role}）` : ` (${role}) `, share(sum(line, entry)));
     }
