@@ -8,12 +8,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from anaphora.base.errors import UserError
 from anaphora.cli import user_errors_exit
+from anaphora.commands.attention import AttentionQuery
+from anaphora.commands.explain import Explanation
+from anaphora.runs.presence import refuse_missing
 
 ROOT = Path(__file__).parent.parent
 Script = Callable[..., tuple[int, str, str]]
@@ -153,6 +157,15 @@ def test_a_typo_in_an_experiment_file_is_one_line_and_exit_status_2(tmp_path: Pa
     lines = [line for line in process.stderr.splitlines() if not line.startswith("import time:")]
     assert process.returncode == 2
     assert len(lines) == 1 and lines[0].startswith("error: ") and "wdth" in lines[0]
+
+
+@pytest.mark.parametrize("settings", [Explanation(text="She left."), AttentionQuery(text="She left.")])
+def test_who_has_trained_nothing_and_names_no_run_is_told_of_the_one_in_the_package(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="anaphora demo trains it, and run=shipped is the run inside the package"):
+        refuse_missing(settings)
 
 
 def test_an_error_that_is_no_users_mistake_is_not_hidden() -> None:

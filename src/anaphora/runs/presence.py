@@ -15,6 +15,7 @@ from anaphora.model.pretrained.families import CONFIG
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
 
+_DEFAULT_RUN = "outputs/demo"  # run of commands that are given none
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 """Files of which a directory must have at least one to be opened: settings of a run or of a model, or evidence."""
 
@@ -33,6 +34,9 @@ def refuse_missing(settings: Any) -> None:
         refuse_missing_device(device)
     runs = run_directories(getattr(settings, "runs", ()))
     single = [getattr(settings, name, None) for name in ("resume", "weights", *(() if runs else ("run",)))]
+    if not runs and getattr(settings, "run", None) == _DEFAULT_RUN and not Path(_DEFAULT_RUN).exists():
+        way_out = f"anaphora demo trains it, and run={SHIPPED} is the run inside the package"
+        raise UserError(f"run ({_DEFAULT_RUN}): there is no such folder; {way_out}")
     for name in (*runs, *filter(None, single)):
         _refuse_missing_run(name, any_model=getattr(settings, "any_model", False))
     data = getattr(settings, "data", None)
