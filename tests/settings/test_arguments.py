@@ -80,6 +80,7 @@ def test_a_slot_takes_a_variant_and_its_settings() -> None:
         ("steps=2024-99-99", "steps ('2024-99-99') must be of type int"),
         ("rate=", "rate ('') must be of type float"),
         ("data=none", "data.kind ('none') must be one of controlled"),
+        ("data=jsn", "chnsenticorp; did you mean jsonl?"),
         ("data.path=x", "unknown setting data.path"),
         ("data=null", "data cannot be null"),
         ("data=../trainer/gpu", "data.kind ('../trainer/gpu') must be one of controlled"),

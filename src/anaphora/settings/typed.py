@@ -56,7 +56,8 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
         if not isinstance(kind, str) or kind not in options:
             slot = next(group for group, slot in SLOTS.items() if slot.settings is settings)
             own = f"; if it is a part of your own in {slot}, import the module that registers it first"
-            hint = "" if kind == MISSING else own
+            close = difflib.get_close_matches(str(kind), options, n=1)
+            hint = "" if kind == MISSING else f"; did you mean {close[0]}?" if close else own
             raise UserError(f"{path}.kind ({kind!r}) must be one of {', '.join(options)}{hint}")
         chosen = options[kind]
     hints = typing.get_type_hints(chosen)
