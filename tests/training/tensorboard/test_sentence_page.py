@@ -5,12 +5,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from anaphora.analysis.maps.words import WordRow
+from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load
 from anaphora.training.run import train
-from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
+from anaphora.training.tensorboard.sentence_page import PAGE, SENTENCES, SentencePage, sentence_row
 
 SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "optimizer.steps=8", "validation.every=2")
 CORPUS = ("trainer.limit_steps=null", "data.train_items=300", "data.test_items=60", "trainer.loggers=[]")
@@ -34,3 +37,11 @@ def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_c
 
 def test_a_run_that_does_not_know_the_words_of_the_sentences_has_no_page(finished: Path) -> None:
     assert not (finished / PAGE).exists()
+
+
+def test_a_name_that_the_vocabulary_splits_has_the_sum_of_its_parts() -> None:
+    example = example_from_query(*SENTENCES["zh"][2])
+    spans = ((0, 0), *((place, place + 1) for place in range(len(example.text))))
+    weights = np.arange(len(spans), dtype=np.float32)[None, None] / 100  # 美玲 is the words 5 and 6
+    row = sentence_row(example, WordRow(("[CLS]", *example.text), spans, weights), (0, 0), 1)
+    assert example.words(1) == "美玲" and row.on_antecedent == 5 + 6 and row.is_right

@@ -15,7 +15,7 @@ from anaphora.analysis.maps.words import WordRow, word_weights
 from anaphora.base.files import write_text
 from anaphora.base.translation import _, interface_language, spoken_in
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.example import Example
+from anaphora.data.example import Example, overlapping
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.report.page.offline import template_environment
@@ -137,6 +137,7 @@ def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: i
         if span != (0, 0)  # a special token
     )
     antecedent = example.words(example.antecedents[0])
-    on_antecedent = next(weight for word, weight, _is_pronoun in words if word == antecedent)
+    (mention,) = example.candidates[example.antecedents[0]]
+    on_antecedent = round(float(weights[overlapping(row.spans, mention)].sum()))  # a name may be several words
     answer = None if named == NO_CANDIDATE else example.words(named)
     return SentenceRow(example.language, words, answer, answer == antecedent, on_antecedent)
