@@ -26,6 +26,7 @@ def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_c
     assert capsys.readouterr().err.count(PAGE) == 1
     page = (run / PAGE).read_text(encoding="utf-8")
     assert page.count('<span class="row"') == 4 and re.findall(r"<tr><td>(\d+)</td>", page) == ["8", "6", "4", "2"]
+    assert "refresh" not in page and "loads itself again" not in page  # nothing follows step 8 of 8
     assert "rescued" in page and "http://" not in page and "https://" not in page
     monkeypatch.setattr(SentencePage, "on_validation_end", lambda *_: None)
     monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
