@@ -43,6 +43,6 @@ def test_a_run_that_does_not_know_the_words_of_the_sentences_has_no_page(finishe
 def test_a_name_that_the_vocabulary_splits_has_the_sum_of_its_parts() -> None:
     example = example_from_query(*SENTENCES["zh"][2])
     spans = ((0, 0), *((place, place + 1) for place in range(len(example.text))))
-    weights = np.arange(len(spans), dtype=np.float32)[None, None] / 100  # 美玲 is the words 5 and 6
+    weights = (np.arange(len(spans))[None, None] / 100).astype(np.float32)  # 美玲 is the words 5 and 6
     row = sentence_row(example, WordRow(("[CLS]", *example.text), spans, weights), (0, 0), 1)
     assert example.words(1) == "美玲" and row.on_antecedent == 5 + 6 and row.is_right
