@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
 from anaphora.runs.directory import Run, load
-from anaphora.runs.items import StoredExamples, StreamedExamples, corpus_of, evaluation_splits, questions_of
+from anaphora.runs.items import StoredExamples, StreamedExamples, corpus_of, counts_of, evaluation_splits, questions_of
 from anaphora.settings.data import ExternalCorpus
 from anaphora.training.reuse import finish_training
 from conftest import Script
@@ -67,6 +67,7 @@ def test_examples_of_a_split_are_those_with_the_given_indices(
     assert list(examples) == expected and len(examples) == len(expected)
     assert examples[1] == expected[1] and list(examples[1:]) == expected[1:]
     assert examples.questions() == [example.question for example in expected]
+    assert counts_of(examples) == counts_of(expected) == [(2, 1)] * len(expected)
 
 
 def test_a_file_that_has_changed_since_training_is_refused(run: Run, tmp_path: Path) -> None:

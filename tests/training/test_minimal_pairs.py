@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,12 @@ from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import MinimalPairs, TrainingBatches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
+from anaphora.data.store import Corpus
 from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.runs.directory import RunFiles, load
 from anaphora.settings.run import Config
 from anaphora.settings.training import Batching
+from anaphora.training.items import TrainingDataModule, minimal_pairs_of, prepare_examples
 from anaphora.training.losses import minimal_pair_contrast_loss
 from anaphora.training.run import train
 
@@ -148,6 +150,26 @@ def test_a_weight_changes_what_is_learned(
         run = train(tiny(tmp_path / str(weight), *chosen, "trainer.limit_steps=2"))
         weights[weight] = load(run).model.encoder.tokens.weight
     assert not torch.equal(weights[0.0], weights[1.0])
+
+
+def test_the_training_examples_are_decoded_once_before_the_first_step(
+    tiny: Callable[..., Config], pairs_table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = ("task/prediction=pair", "task.minimal_pair_contrast=1", "batching.shortest_first=[0.5]")
+    config = tiny(tmp_path, f"data.path={pairs_table}", *chosen)
+    decoded: list[Example] = []
+    stored = Corpus.examples
+
+    def noted(corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> list[Example]:
+        examples = stored(corpus, split, numbers)
+        decoded.extend(examples if split == "train" else [])
+        return examples
+
+    monkeypatch.setattr(Corpus, "examples", noted)
+    data = prepare_examples(config, None)
+    minimal_pairs = minimal_pairs_of(data.training, config)
+    next(TrainingDataModule(config, data.training, data.validation, minimal_pairs).batches.between(0, 1))
+    assert len(minimal_pairs.pairs) == 12 and len(decoded) == 24
 
 
 def test_data_without_minimal_pairs_are_refused_before_anything_is_written(

@@ -8,9 +8,9 @@ from typing import TypeVar
 K = TypeVar("K", bound=Hashable)
 
 
-def codes_of(labels: Iterable[Hashable]) -> list[int]:
-    """Return an integer code for each label, numbered from 0 by first occurrence."""
-    numbering: dict[Hashable, int] = {}
+def codes_of(labels: Iterable[Hashable], known: dict[Hashable, int] | None = None) -> list[int]:
+    """Return an integer code for each label, numbered from 0 by first occurrence; new labels are added to `known`."""
+    numbering = {} if known is None else known
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 

@@ -77,10 +77,15 @@ class Corpus:
         """Return the text and the pronoun's start for each example of a split, or only for the given indices."""
         from pyarrow import compute
 
-        table = self._pronoun_table(split).select(["text", "pronoun"])
-        chosen = table if numbers is None else rows_of(table, numbers)
-        starts = compute.list_element(chosen.column("pronoun"), 0)
-        return list(zip(chosen.column("text").to_pylist(), starts.to_pylist(), strict=True))
+        texts, pronouns = self._columns(split, ("text", "pronoun"), numbers)
+        return list(zip(texts.to_pylist(), compute.list_element(pronouns, 0).to_pylist(), strict=True))
+
+    def counts(self, split: str, numbers: Sequence[int] | None = None) -> list[tuple[int, int]]:
+        """Return the numbers of candidates and of antecedents for each example of a split, or for the given indices."""
+        from pyarrow import compute
+
+        columns = self._columns(split, ("candidates", "antecedents"), numbers)
+        return list(zip(*(compute.list_value_length(column).to_pylist() for column in columns), strict=True))
 
     def groups(self, split: str) -> list[str]:
         """Return the group of each item of a split, "" for an item on its own."""
@@ -133,6 +138,11 @@ class Corpus:
         if split not in self.splits:
             raise UserError(f"split ({split!r}) must be one of {', '.join(self.splits)}")
         return self.splits[split].data.table
+
+    def _columns(self, split: str, names: Sequence[str], numbers: Sequence[int] | None) -> list[pyarrow.ChunkedArray]:
+        table = self._pronoun_table(split).select(names)
+        columns: list[pyarrow.ChunkedArray] = (table if numbers is None else rows_of(table, numbers)).columns
+        return columns
 
     def _pronoun_table(self, split: str) -> pyarrow.Table:
         table = self._table(split)

@@ -163,6 +163,10 @@ class StoredExamples(Sequence[Example]):
         """Return the text and the start of the pronoun of each example, without decoding the examples."""
         return self._corpus.questions(self._split, self._numbers)
 
+    def counts(self) -> list[tuple[int, int]]:
+        """Return the numbers of candidates and of antecedents of each example, without decoding the examples."""
+        return self._corpus.counts(self._split, self._numbers)
+
 
 class StreamedExamples(StoredExamples):
     """Examples of a cached split that are decoded chunk by chunk on every pass, and not kept in memory."""
@@ -183,3 +187,10 @@ def questions_of(examples: Sequence[Example]) -> list[Question]:
     if isinstance(examples, StoredExamples):
         return examples.questions()
     return [example.question for example in examples]
+
+
+def counts_of(examples: Sequence[Example]) -> list[tuple[int, int]]:
+    """Return the numbers of candidates and of antecedents of each example; cached examples are not decoded."""
+    if isinstance(examples, StoredExamples):
+        return examples.counts()
+    return [(len(example.candidates), len(example.antecedents)) for example in examples]

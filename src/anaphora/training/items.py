@@ -22,7 +22,7 @@ from anaphora.data.store import load as load_corpus
 from anaphora.data.text import evenly_sampled
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import DroppingTokenizer
-from anaphora.runs.items import StreamedExamples, questions_of
+from anaphora.runs.items import StreamedExamples, counts_of, questions_of
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.model.position import Learned
@@ -226,17 +226,15 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
     prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
     slots = slots_of(prediction)
-    for example in examples:
-        item = f"data ({config.data.path_or_kind()}): {example.text[:60]!r}"
-        if has_no_none and not example.antecedents:
+    for number, (candidates, antecedents) in enumerate(counts_of(examples)):
+        if (antecedents or not has_no_none) and (candidates <= slots or not slots):
+            continue
+        item = f"data ({config.data.path_or_kind()}): {examples[number].text[:60]!r}"
+        if has_no_none and not antecedents:
             raise UserError(
                 f"{item} has no antecedent, and the task has no answer for that: set task.prediction.none_of_them=true"
             )
-        if slots and len(example.candidates) > slots:
-            raise UserError(
-                f"{item} has {len(example.candidates)} candidates; task.prediction.slots ({slots}) must be at least as "
-                "many"
-            )
+        raise UserError(f"{item} has {candidates} candidates; task.prediction.slots ({slots}) must be at least as many")
 
 
 def check_lengths(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations, repeat
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.data.batches.encoded import EncodedSplit, Indices, RaggedArray
 from anaphora.data.example import Example
+from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.settings.training import Batching
 from anaphora.settings.vocabulary import MASK, SPECIAL_TOKENS
@@ -92,18 +93,13 @@ class MinimalPairs:
     """
 
     def __init__(self, data: EncodedSplit) -> None:
-        sets: dict[object, list[int]] = {}
-        for number, example in enumerate(data.examples):
-            # Answers can be compared only if the candidates have the same words in the same order.
-            names = tuple(example.words(index).lower() for index in range(len(example.candidates)))
-            sets.setdefault((example.minimal_pair, names) if example.minimal_pair else number, []).append(number)
-        self.batch_units = list(sets.values())
-        pairs = (pair for unit in self.batch_units for pair in combinations(unit, 2))
-        differing = [(first, second) for first, second in pairs if (data.gold[first] != data.gold[second]).any()]
-        self.pairs: Indices = np.array(differing, dtype=np.int64).reshape(-1, 2)
+        self.batch_units = list(indices_by(data.pair_sets.tolist()).values())
+        within = [pair for unit in self.batch_units for pair in combinations(unit, 2)]
+        pairs = np.array(within, dtype=np.int64).reshape(-1, 2)
+        self.pairs: Indices = pairs[(data.gold[pairs[:, 0]] != data.gold[pairs[:, 1]]).any(axis=1)]
         # The pairs by their first item: a batch searches only the pairs of its own items.
         firsts = self.pairs[:, 0]
-        counts = np.bincount(firsts, minlength=len(data.examples))
+        counts = np.bincount(firsts, minlength=len(data))
         self._pairs_of = RaggedArray.joined(firsts.argsort(kind="stable"), counts)
 
     def pairs_among(self, items: Indices) -> Indices:
@@ -199,19 +195,14 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
     The shortest group has rank 0. The length of a group is the mean length of its items, so that an epoch of short
     groups contains whole quads and octads. A text is its own group.
     """
-    groups: dict[object, list[int]] = {}
-    cells: dict[object, list[list[int]]] = {}
-    for item, example in enumerate(data.examples or repeat(None, len(data))):
-        group = groups.setdefault((example and example.group) or item, [])
-        if not group:
-            cells.setdefault(example and (example.language, example.factors.get("type")), []).append(group)
-        group.append(item)
-    ranks = np.zeros(len(data))
-    for cell in cells.values():
-        cell.sort(key=lambda items: float(data.ids.lengths[items].mean()))
-        for rank, items in enumerate(cell):
-            ranks[items] = rank / len(cell)
-    return ranks
+    means = np.bincount(data.groups, data.ids.lengths) / np.bincount(data.groups)
+    cells = data.cells[np.unique(data.groups, return_index=True)[1]]  # of the first item of each group
+    sizes = np.bincount(cells)
+    order = np.lexsort((means, cells))
+    ranks = np.empty(len(means))
+    ranks[order] = np.arange(len(means)) - (sizes.cumsum() - sizes)[cells[order]]
+    shares: NDArray[np.float64] = (ranks / sizes[cells])[data.groups]
+    return shares
 
 
 def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> Iterator[Batch]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any, Self
@@ -16,6 +16,7 @@ from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.example import Example, Span
+from anaphora.data.grouping import codes_of
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 from anaphora.settings.vocabulary import PADDING
 
@@ -76,6 +77,8 @@ class EncodedSplit:
         queries: positions of the pronoun's tokens in each item.
         candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.
         present, gold: (N, M) masks of the candidates that exist, and of the antecedents.
+        pair_sets, groups, cells: (N,) codes that items share if they have the same `minimal_pair` and candidates, the
+            same `group`, or the same language and type of cue. An item without `minimal_pair` or `group` shares none.
 
     Raises:
         UserError: no token covers the pronoun of an item.
@@ -90,17 +93,22 @@ class EncodedSplit:
         parts = []
         candidates: list[int] = []
         antecedents: list[tuple[int, ...]] = []
+        codes = [np.empty((3, 0), dtype=np.int32)]
+        known: tuple[dict[Hashable, int], ...] = ({}, {}, {})
         for start in range(0, len(examples), max(1, size)):
             some = examples[start : start + size]
             tokens = tokenizer.encode_batch([example.text for example in some])
             parts.append(self._arrays_of(some, tokens, start))
             candidates += [len(example.candidates) for example in some]
             antecedents += [example.antecedents for example in some]
+            labels = zip(*(_labels(number, example) for number, example in enumerate(some, start)), strict=True)
+            codes.append(np.array([codes_of(each, seen) for each, seen in zip(labels, known, strict=True)], np.int32))
             if keeps_tokens:
                 self.tokens += tokens
         self.ids, self.words, self.queries, self.candidates, self.names = (
             RaggedArray.concatenated([part[number] for part in parts]) for number in range(5)
         )
+        self.pair_sets, self.groups, self.cells = np.concatenate(codes, axis=1)
         self.max_candidates = max([1, *candidates])
         self.present = np.arange(self.max_candidates) < np.reshape(candidates, (-1, 1))
         self.gold = np.zeros_like(self.present)
@@ -130,6 +138,11 @@ class EncodedSplit:
 
     def __len__(self) -> int:
         return len(self.ids.lengths)
+
+    def share_nothing(self) -> None:
+        """Set `pair_sets`, `groups` and `cells` for items that are no examples: each on its own, all in one cell."""
+        self.pair_sets = self.groups = np.arange(len(self), dtype=np.int32)
+        self.cells = np.zeros_like(self.groups)
 
     def with_ids(self, ids: Sequence[Sequence[int]]) -> Self:
         """Return a copy with other token ids; word indices and positions stay.
@@ -213,6 +226,17 @@ class EncodedSplit:
         if shuffle is None:
             return np.tile(np.arange(1, self.max_candidates + 1), (items, 1))
         return shuffle.random((items, slots)).argsort(axis=1)[:, : self.max_candidates] + 1
+
+
+def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable]:
+    """Return the labels behind the codes `pair_sets`, `groups` and `cells` of item `number`."""
+    # Answers can be compared only if the candidates have the same words in the same order.
+    names = tuple([example.words(index).lower() for index in range(len(example.candidates))])
+    return (
+        (example.minimal_pair, names) if example.minimal_pair else number,
+        example.group or number,
+        (example.language, example.factors.get("type")),
+    )
 
 
 class _SpanCover:

@@ -60,6 +60,7 @@ class EncodedTexts(EncodedSplit):
         self.ids, self.words = (RaggedArray.joined(stored[name], lengths) for name in ("ids", "words"))
         self.queries = self.candidates = self.names = RaggedArray([()] * len(self))
         self.max_candidates = max(1, len(labels))
+        self.share_nothing()
         self.present = np.full((len(self), self.max_candidates), bool(labels))
         self.gold = np.zeros_like(self.present)
         for number, text in enumerate(texts if labels else ()):
@@ -75,6 +76,7 @@ class EncodedTexts(EncodedSplit):
         lengths = self.ids.lengths[kept]
         self.ids, self.words = (RaggedArray.joined(each.take(kept)[0], lengths) for each in (self.ids, self.words))
         self.queries = self.candidates = self.names = RaggedArray([()] * most)
+        self.share_nothing()
         self.present, self.gold = self.present[kept], self.gold[kept]
         self.texts = [self.texts[number] for number in kept] if self.texts else []
 
@@ -220,6 +222,7 @@ class EncodedChunks(EncodedSplit):
         self.word_counts = np.array([len(chunk.queries) for chunk in chunks], dtype=np.int64)
         self.candidates = self.names = RaggedArray([()] * len(chunks))
         self.max_candidates = 1
+        self.share_nothing()
         self.present = self.gold = np.zeros((len(chunks), 1), dtype=bool)
 
 
