@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import datasets  # noqa: F401
+import pyarrow.compute  # noqa: F401
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 

@@ -122,7 +122,7 @@ def test_the_items_are_a_data_set_with_documented_columns(
     loaded = datasets.load_dataset("parquet", data_files=files, cache_dir=str(tmp_path / "cache"))
     corpus = store.load(Dpr(path=str(tmp_path / "train.c.txt"), test_share=0.4))
     assert {split: list(rows) for split, rows in loaded.items()} == {
-        split: list(corpus.splits[split]) for split in files
+        split: corpus.splits[split].to_pylist() for split in files
     }
     schema = parquet.read_schema(files["test"])
     assert {field.name: field.metadata[b"description"].decode() for field in schema} == ITEM_COLUMNS

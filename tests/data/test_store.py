@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from datasets import Dataset
 
 from anaphora.base import code
 from anaphora.base.errors import UserError
@@ -75,10 +74,10 @@ def test_what_is_read_back_is_what_was_made() -> None:
     assert set(corpus.words("zh")) <= set(loaded.words)
 
 
-def test_the_splits_are_arrow_datasets_with_the_schema() -> None:
+def test_the_splits_are_arrow_tables_with_the_schema() -> None:
     split = store.load(SMALL).splits["train"]
-    assert split.features == records.schema_of()
-    assert json.loads(split[0]["factors"])["template"]
+    assert split.schema == records.schema_of()
+    assert json.loads(split.column("factors")[0].as_py())["template"]
 
 
 def test_the_second_time_nothing_is_made(dpr_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,13 +189,11 @@ def test_every_file_of_a_folder_counts_whatever_its_layout_but_hidden_ones(tmp_p
 def test_a_stop_in_the_middle_leaves_nothing_behind(
     cache: Path, dpr_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import datasets
-
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(datasets.DatasetDict, "save_to_disk", stop)
+        patched.setattr(store, "table_of", stop)
         with pytest.raises(KeyboardInterrupt):
             store.load(Dpr(path=str(dpr_file)))
     assert list(cache.iterdir()) == []
@@ -338,7 +335,7 @@ def test_a_corpus_with_parts_of_words_can_be_read_as_own_data(tmp_path: Path) ->
     settings = OwnExamples(path=str(tmp_path / "train.parquet"), dev_share=0, test_share=0)
     spans = (((10, 13),), ((15, 19),))
     item = Example(text="Anna said shes here.", language="en", pronoun=(5, 9), candidates=spans, antecedents=(0,))
-    splits = {"train": Dataset.from_dict(records.columns_of([item]), features=records.schema_of())}
+    splits = {"train": records.table_of([item], records.schema_of())}
     corpus = store.Corpus(splits=splits, words=(), report=ReadingReport(1), fingerprint="")
     corpus.write_items(tmp_path, records.item_columns(settings))
     assert store.load(settings).examples("train") == [replace(item, factors={"word_parts": "10"})]

@@ -70,7 +70,7 @@ def test_a_run_is_measured_anew_where_its_test_items_have_changed(
 
     whole = items()
     corpus = corpus_of(load(own_run))
-    fewer = {name: split.select(range(len(split) - 4)) for name, split in corpus.splits.items() if name == "test"}
+    fewer = {name: split.slice(0, len(split) - 4) for name, split in corpus.splits.items() if name == "test"}
     changed = replace(corpus, splits={**corpus.splits, **fewer})
     monkeypatch.setattr(measures, "corpus_of", lambda run: changed)
     assert items() != whole

@@ -19,7 +19,6 @@ from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 
 if TYPE_CHECKING:
-    import datasets
     import pyarrow
 
 _GROUPS_AT_ONCE = 1024
@@ -52,22 +51,23 @@ def item_columns(settings: data_settings.Data) -> dict[str, str]:
     return TEXT_COLUMNS if isinstance(settings, data_settings.TextCorpus) else ITEM_COLUMNS
 
 
-def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> datasets.Features:
+def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> pyarrow.Schema:
     """Return the types of columns by name; factors are a JSON string, since their names vary by item."""
-    from datasets import Features, List, Value
+    import pyarrow
 
-    span = List(Value("int32"), length=2)
-    lists = {"pronoun": span, "candidates": List(List(span)), "antecedents": List(Value("int32"))}
-    return Features({name: lists.get(name, Value("string")) for name in columns})
+    index = pyarrow.int32()
+    span = pyarrow.list_(index, 2)
+    lists = {"pronoun": span, "candidates": pyarrow.list_(pyarrow.list_(span)), "antecedents": pyarrow.list_(index)}
+    return pyarrow.schema({name: lists.get(name, pyarrow.string()) for name in columns})
 
 
-def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, features: datasets.Features) -> pyarrow.Table:
+def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, schema: pyarrow.Schema) -> pyarrow.Table:
     """Convert items to an Arrow table with the given column types; return a table unchanged."""
     import pyarrow
 
     if isinstance(items, pyarrow.Table):
         return items
-    return pyarrow.table(columns_of(items), schema=features.arrow_schema)
+    return pyarrow.table(columns_of(items), schema=schema) if items else schema.empty_table()
 
 
 class GroupRows:
@@ -98,7 +98,7 @@ class GroupRows:
         rows = pyarrow.array(
             [row for group in order for row in range(starts[group], starts[group + 1])], pyarrow.int64()
         )
-        schema = schema_of().arrow_schema
+        schema = schema_of()
         whole = pyarrow.concat_tables([schema.empty_table(), *self._tables])
         self._tables.clear()
         columns = []
@@ -111,7 +111,7 @@ class GroupRows:
         import pyarrow
 
         columns = columns_of([example for group in self._groups for example in group], has_whole_words=True)
-        self._tables.append(pyarrow.table(columns, schema=schema_of().arrow_schema))
+        self._tables.append(pyarrow.table(columns, schema=schema_of()))
         self._groups.clear()
 
 

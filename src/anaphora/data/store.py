@@ -33,7 +33,6 @@ from anaphora.settings.data import SPLITS
 from anaphora.settings.variants import REGISTERED, source_of
 
 if TYPE_CHECKING:
-    import datasets
     import pyarrow
 
 
@@ -44,12 +43,12 @@ _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str
 
 @dataclass(frozen=True, kw_only=True)
 class Corpus:
-    """Splits of a corpus as Arrow datasets, memory-mapped from the cache.
+    """Splits of a corpus as Arrow tables, memory-mapped from the cache.
 
     Its methods raise a `UserError` for an unknown split, or if the corpus has no items of the requested kind.
     """
 
-    splits: Mapping[str, datasets.Dataset]  # empty splits included
+    splits: Mapping[str, pyarrow.Table]  # empty splits included
     words: tuple[str, ...]  # words that a tokenizer should not split; () for all of our corpora but the controlled one
     report: ReadingReport
     fingerprint: str  # hash of settings, code and local files that determine the items; suffix of the cache folder
@@ -137,7 +136,7 @@ class Corpus:
     def _table(self, split: str) -> pyarrow.Table:
         if split not in self.splits:
             raise UserError(f"split ({split!r}) must be one of {', '.join(self.splits)}")
-        return self.splits[split].data.table
+        return self.splits[split]
 
     def _columns(self, split: str, names: Sequence[str], numbers: Sequence[int] | None) -> list[pyarrow.ChunkedArray]:
         table = self._pronoun_table(split).select(names)
@@ -209,7 +208,7 @@ def load(settings: data_settings.Data) -> Corpus:
             # Another process may have built the same corpus meanwhile.
             if not directory.exists():
                 raise
-    return _open(directory, fingerprint, schema_of(item_columns(settings)))
+    return _open(directory, fingerprint)
 
 
 def cache_folder() -> Path:
@@ -311,44 +310,35 @@ def _fingerprint(settings: data_settings.Data) -> str:
 
 
 def _write(
-    directory: Path, splits: Splits, report: ReadingReport, words: Sequence[str], features: datasets.Features
+    directory: Path, splits: Splits, report: ReadingReport, words: Sequence[str], schema: pyarrow.Schema
 ) -> None:
-    from datasets import Dataset, DatasetDict
+    from pyarrow import ipc
 
     with atomic_directory(directory) as draft:
-        # An empty dataset can be stored but not loaded again; `_open` puts it back.
-        # Without a fingerprint, the library would pickle all rows to compute one.
-        stored = {
-            name: Dataset(table_of(splits[name], features), fingerprint=f"{directory.name}-{name}")
-            for name in SPLITS
-            if splits[name]
-        }
-        with _without_progress_bars():
-            DatasetDict(stored).save_to_disk(draft)
+        for name in SPLITS:
+            with (draft / f"{name}.arrow").open("wb") as sink, ipc.new_file(sink, schema) as file:
+                file.write_table(table_of(splits[name], schema))
         about = {"rows": report.rows, "dropped": list(map(list, report.dropped)), "words": list(words)}
         write_json(draft / _ABOUT, {**about, "digests": _digests(draft, about)})
 
 
-def _open(directory: Path, fingerprint: str, features: datasets.Features) -> Corpus:
-    from datasets import Dataset, load_from_disk
+def _open(directory: Path, fingerprint: str) -> Corpus:
+    from pyarrow import ipc, memory_map
 
     try:
         about = read_json(directory / _ABOUT, _ABOUT_SHAPE)
         digests = about.pop("digests")
         if _digests(directory, about) != digests:
             raise UserError("its contents are not what was written")
-        stored = load_from_disk(directory)
+        splits = {name: ipc.open_file(memory_map(str(directory / f"{name}.arrow"))).read_all() for name in SPLITS}
     except (OSError, ValueError) as error:
         reason = one_line(error)[:200]
         raise UserError(
             f"{directory}: the cache is damaged ({reason}); delete this folder and it will be made again"
         ) from None
 
-    def empty() -> Dataset:
-        return Dataset.from_dict({name: [] for name in features}, features=features)
-
     return Corpus(
-        splits={name: stored[name] if name in stored else empty() for name in SPLITS},
+        splits=splits,
         words=tuple(about["words"]),
         report=ReadingReport(about["rows"], tuple((where, reason) for where, reason in about["dropped"])),
         fingerprint=fingerprint,
@@ -360,16 +350,3 @@ def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}
-
-
-@contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    from datasets import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-
-    before = are_progress_bars_disabled()
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not before:
-            enable_progress_bars()

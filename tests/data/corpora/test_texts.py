@@ -576,7 +576,7 @@ def test_texts_come_back_from_the_cache_as_they_were_read(tmp_path: Path) -> Non
         loaded = store.load(settings)
         assert {split: loaded.texts(split) for split in loaded.splits} == expected[0]
         assert loaded.report == expected[1]
-    assert loaded.splits["train"].features == records.schema_of(records.TEXT_COLUMNS)
+    assert loaded.splits["train"].schema == records.schema_of(records.TEXT_COLUMNS)
 
 
 def test_a_corpus_gives_only_what_it_holds(tmp_path: Path) -> None:
