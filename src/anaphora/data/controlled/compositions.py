@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
 
@@ -34,7 +35,7 @@ class Frame:
     name: str
     texts: Mapping[str, str]  # voice -> text
 
-    @property
+    @cached_property
     def takes_inside(self) -> bool:
         """Return whether both voices have a slot for a distractor between the two names."""
         return all("{inside}" in text for text in self.texts.values())

@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import cycle, islice
+from typing import NamedTuple
 
 from anaphora.data.controlled import compositions
 from anaphora.data.controlled.compositions import (
@@ -42,8 +42,7 @@ DISTRACTOR_SHARE = 0.15
 """Share of sentences for each of `DISTRACTOR_POSITIONS` of a third person; the other sentences have no third person."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """Sentence or short text around an event, as space-separated tokens with slots.
 
     The slots are {event}, {state}, those of people and pools, and {x} for the name of the third person.
@@ -109,8 +108,7 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
     return f"{name}{line}.{text}" if text else f"{name}{line}"
 
 
-@dataclass(frozen=True)
-class _Scene:
+class _Scene(NamedTuple):
     """Parts shared by the cells of an octad: event, people and words of the pools."""
 
     predicate: Predicate
@@ -226,7 +224,7 @@ class OctadGenerator:
             if with_room:
                 frames = with_room
             else:
-                plan = replace(plan, inside="", distractor="none")
+                plan = plan._replace(inside="", distractor="none")
         scene = self._scene(predicate, frames, plan.distractor != "none", place, chance)
         voices = self.withheld.voices(predicate, level, place.split)
         factors = {

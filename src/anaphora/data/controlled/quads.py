@@ -9,10 +9,9 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from anaphora.base.errors import UserError
 from anaphora.data.controlled.lexicon import PRONOUN_FORMS, SELECTION_CLASSES, Lexicon, Noun, pronoun
@@ -31,8 +30,7 @@ _NUMBERED |= {f"{{{form}{mark}}}": "{p0}" for form in PRONOUN_FORMS for mark in 
 _NUMBERED |= {f"{{{form}:2}}": "{p1}" for form in PRONOUN_FORMS}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entity:
+class Entity(NamedTuple):
     """Candidate of a quad, with the gender and number of its pronoun."""
 
     mention: NounPhrase
@@ -41,8 +39,7 @@ class Entity:
     predicate: str = ""  # the cue that picks the candidate, for selection
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuadIdentity:
+class QuadIdentity(NamedTuple):
     """Language, split, stratum and group of a quad or octad."""
 
     language: str
