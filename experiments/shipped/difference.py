@@ -15,7 +15,7 @@ from experiments.shipped.settings import RunDifference
 if TYPE_CHECKING:
     from anaphora.data.example import Example
 
-TEST_SETS = ("{language}", "second.{language}", "third.{language}", "fourth.{language}")
+TEST_SETS = ("{language}", *(f"{name}.{{language}}" for name in ("second", "third", "fourth", "fifth", "sixth")))
 """File names of the test sets; the first file also has the dev split."""
 
 
