@@ -186,7 +186,7 @@ def test_what_a_run_is_made_of_knows_nothing_of_what_commands_ask() -> None:
     [
         ("pytorch_lightning", ("training",)),
         ("datasets", ("data",)),
-        ("tokenizers", ("data",)),
+        ("tokenizers", ("data", "hf/loading.py")),
         ("matplotlib", ("report", "studies/page/figures.py")),
         ("PIL", ("training/tensorboard",)),
         ("tensorboard", ("training",)),
