@@ -29,6 +29,7 @@ from anaphora.data.own_sentence import example_from_query
 from anaphora.hf.reader import TransformersModel, open_model
 
 transformers: Any = import_module("transformers")
+_WITH_DIGITS = "Anna was born in 2024, but it isn't here."
 TEXTS = (
     "Anna helped Emma because she was weak.",
     "The old man left the park because he was unbelievably tired of it all.",
@@ -283,7 +284,10 @@ class Trial:
                 )
                 ids = list(opened.tokenize(TEXTS[0]).ids)
                 states = oracle.run(_part(again), ids).states
+                # The classes of some families split texts in their own way, whatever tokenizer.json says.
+                read = transformers.AutoTokenizer.from_pretrained(folder)
                 sound = not report["missing_keys"] and torch.allclose(states, self._truth(ids).states, atol=1e-4)
+                sound = sound and read(_WITH_DIGITS)["input_ids"] == self.own(_WITH_DIGITS)["input_ids"]
             except Exception as error:
                 self._note(f"AutoModel cannot read what the model saved: {type(error).__name__}")
                 return

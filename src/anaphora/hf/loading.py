@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,9 +124,11 @@ def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
     for text in _TEXTS_TO_SPLIT:
         of_file, read = _tokens(written, text), _tokens(tokenizer.backend_tokenizer, text)
         if of_file != read:
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(of_file, read, strict=False)))
+            start = max(0, same - 2)
             raise UserError(
-                f"{title}: {TOKENIZER} splits {text!r} into {_begins(of_file)}, but transformers, which reads it as "
-                f"{type(tokenizer).__name__}, into {_begins(read)}; if {TOKENIZER} is right, write "
+                f"{title}: {TOKENIZER} splits {text!r} into {_shown(of_file, start)}, but transformers, which reads "
+                f"it as {type(tokenizer).__name__}, into {_shown(read, start)}; if {TOKENIZER} is right, write "
                 '"tokenizer_class": "PreTrainedTokenizerFast" into tokenizer_config.json'
             )
 
@@ -136,8 +139,8 @@ def _tokens(backend: Tokenizer, text: str) -> list[str]:
     return [token for token, is_real in zip(encoding.tokens, encoding.attention_mask, strict=True) if is_real]
 
 
-def _begins(tokens: list[str]) -> str:
-    return f"{' '.join(tokens[:_SHOWN_TOKENS])} ..."
+def _shown(tokens: list[str], start: int) -> str:
+    return f"{'... ' * bool(start)}{' '.join(tokens[start : start + _SHOWN_TOKENS])} ..."
 
 
 def _weight_files(place: str) -> dict[str, Path]:
