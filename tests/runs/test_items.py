@@ -15,8 +15,17 @@ import pytest
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.store import Corpus
+from anaphora.data.tokens.vocabulary import word_vocabulary
 from anaphora.runs.directory import Run, load
-from anaphora.runs.items import StoredExamples, StreamedExamples, corpus_of, counts_of, evaluation_splits, questions_of
+from anaphora.runs.items import (
+    StoredExamples,
+    StreamedExamples,
+    corpus_of,
+    counts_of,
+    evaluation_splits,
+    model_digest,
+    questions_of,
+)
 from anaphora.settings.data import ExternalCorpus
 from anaphora.training.reuse import finish_training
 from conftest import Script
@@ -154,3 +163,11 @@ def test_the_training_split_of_a_command_is_decoded_only_when_it_is_read(
     assert "train" not in decoded and len(splits.training) == len(questions)
     assert list(splits.training) == (sample_quads(training, items) if items else training)
     assert questions == [example.question for example in splits.training] and decoded.count("train") == 1
+
+
+def test_the_digest_of_a_model_changes_with_its_settings_and_its_tokenizer(run: Run) -> None:
+    model = dataclasses.replace(run.config.model, tied_output=not run.config.model.tied_output)
+    other_settings = dataclasses.replace(run, config=dataclasses.replace(run.config, model=model))
+    other_tokenizer = dataclasses.replace(run, tokenizer=word_vocabulary(["Anna helped Emma."]))
+    assert len({model_digest(one) for one in (run, other_settings, other_tokenizer)}) == 3
+    assert model_digest(run) == model_digest(dataclasses.replace(run))

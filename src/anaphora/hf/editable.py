@@ -40,8 +40,9 @@ class EditableModel:
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
-        Each text is processed separately if other texts or padding may change its maps, and always without the
-        registered attention function (`interface`), because a model with sparse attention selects tokens.
+        Each text is processed separately if padding or other texts may change its maps. Without the registered
+        attention function (`interface`) this is always so, because padding may change which tokens a model with sparse
+        attention selects.
 
         Args:
             tokens: B tokenized texts; edits receive tensors for texts padded on the right to T tokens.
