@@ -15,6 +15,7 @@ from anaphora.analysis.results.scores import ALL, KINDS, Groups
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.heads import HeadScores, is_main
 from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.data.corpora.division import group_key
 from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of
 
@@ -55,11 +56,11 @@ def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return each item's cluster number, (N,): by template, else by group; an item without either is a cluster."""
+    """Return each item's cluster number, (N,): by template, else by group, minimal pair or text (`group_key`)."""
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
-        ("template", template) if template else ("group", example.group) if example.group else item
-        for item, (example, template) in enumerate(zip(examples, templates, strict=True))
+        ("template", template) if template else ("group", group_key(example))
+        for example, template in zip(examples, templates, strict=True)
     ]
     return np.array(codes_of(names), dtype=np.int64)
 

@@ -62,8 +62,8 @@ def summarise(
             items that were not measured. R may be 0.
 
     Returns:
-        Scores on main items by language, and on other items by language and stratum. Intervals resample templates, or
-        groups or items without templates. Values have 6 decimal places; None marks values that cannot be computed.
+        Scores on main items by language, and on other items by language and stratum. Intervals resample
+        `clusters`. Values have 6 decimal places; None marks values that cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.

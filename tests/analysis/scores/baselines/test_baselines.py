@@ -169,7 +169,8 @@ def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None
     def natural_text(verb: str, answer: int) -> Example:
         return example(f"Al met Bo and he {verb} .", "he", [["Al"], ["Bo"]], antecedents=(answer,))
 
-    train = [natural_text("ran", 0), natural_text("wept", 1)] * 30
+    items = [natural_text("ran", 0), natural_text("wept", 1)] * 30
+    train = [replace(item, group=str(number)) for number, item in enumerate(items)]
     rows = {row.name: row for row in accuracy_by_kind(fit_shortcuts(train, train[:10]), train[:10])}
     assert rows["bag_by_place"].accuracy == 1
     assert rows["words"].accuracy == rows["words_and_pairs"].accuracy == 1

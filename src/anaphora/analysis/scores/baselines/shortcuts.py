@@ -159,7 +159,7 @@ def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
     """Return the accuracy of each shortcut by language and kind; cells to which it does not apply are left out.
 
-    Intervals resample templates, or groups or items without templates.
+    Intervals resample templates, otherwise groups, minimal pairs or texts.
     """
     labels = clusters(test)
     cells = indices_by(map(_cell, test))
@@ -188,7 +188,7 @@ def accuracy_by_factor(
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):
-        for factor, value in () if "kind" in example.factors else example.factors.items():
+        for factor, value in () if example.factors.get("kind") else example.factors.items():
             items.setdefault(factor, {}).setdefault(value, []).append(item)
     return [
         {

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.results.scores import AccuracyCell, Head
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
+from anaphora.data.corpora.division import group_key
 from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of, indices_by
 
@@ -51,7 +52,7 @@ def factors(
     examples = main_scores.examples
     hits, mass = main_scores.at(head, "candidate_accuracy"), main_scores.at(head, "antecedent_mass")
     templates = clusters(examples)
-    groups = np.array(codes_of(example.group or str(item) for item, example in enumerate(examples)), dtype=np.int64)
+    groups = np.array(codes_of(map(group_key, examples)), dtype=np.int64)
 
     def row(value: str, items: list[int], labels: NDArray[np.int64]) -> FactorValue:
         return FactorValue(
