@@ -254,6 +254,8 @@ def test_what_a_verdict_would_miss_is_said(
     lines = " ".join(complete.split())
     assert "English, role cues: the test split has 1 templates or groups; with fewer than 6," in lines
     assert "no label `kind`" in printed_of([row.replace('"kind": "role"', '"type": "own"') for row in rows])
+    printed = printed_of([row.replace('"2a"', f'"2{number}"').replace('"2b"', '""') for number, row in enumerate(rows)])
+    assert "no minimal pairs in the test split of Chinese" in printed  # each pair has one half
     printed = printed_of([row for row in rows if '"minimal_pair": "2b"' not in row])
     assert "no quads in the test split of Chinese" in printed and "no quads in the test split:" not in printed
 

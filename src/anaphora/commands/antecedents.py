@@ -158,4 +158,5 @@ def _check_factors(by: list[str], examples: list[Example]) -> None:
     known = sorted({name for example in examples for name in example.factors} - {"extent", "extents"})
     for name in by:
         if name not in known:
-            raise UserError(f"by ({name!r}) must be one of the factors of these data: {', '.join(known)}")
+            listed = ", ".join(known) or "they have none"
+            raise UserError(f"by ({name!r}) must be one of the factors of these data: {listed}")

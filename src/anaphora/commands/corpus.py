@@ -141,7 +141,7 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
     For a user's own data without items of the kind "set" or "role", a note explains how the items are treated.
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
-    from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of
+    from anaphora.analysis.scores.quads import items_of_minimal_pairs, quads_of
     from anaphora.analysis.scores.statistics import FEWEST_EQUAL
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import group_label, language_name
@@ -164,7 +164,7 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
                 "can be “supported”"
             ),
             N_("no minimal pairs in the test split of {texts}: no verdict on it can be “supported”"),
-            minimal_pairs_of,
+            items_of_minimal_pairs,
         ),
     ):
         without = [language for language, listed in by_language.items() if not any(sets_of(listed))]
@@ -303,10 +303,12 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]
 
     Returns:
         One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
-        without an antecedent, of groups (an item without a group is its own) and of templates; chance (mean share
+        without an antecedent, of groups (`group_key`) and of templates; chance (mean share
         of antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between
         antecedent and pronoun in words. Templates and distances are None if no item has them.
     """
+    from anaphora.data.corpora.division import group_key
+
     cells: dict[tuple[str, ...], list[Example]] = {}
     for split, examples in corpus.items():
         for example in examples:
@@ -325,7 +327,7 @@ def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]
                 "stratum": stratum,
                 "items": len(examples),
                 "no_antecedent": sum(not example.antecedents for example in examples),
-                "groups": len({example.group or number for number, example in enumerate(examples)}),
+                "groups": len(set(map(group_key, examples))),
                 "templates": len(templates) or None,
                 "chance": sum(map(_chance, examples)) / len(examples),
                 "mean_distance": sum(distances) / len(distances) if distances else None,

@@ -270,11 +270,14 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
     for (language, kind, cue, stratum), items in sorted(cells.items()):
         by_template: dict[str, list[float]] = {}
         for item in items:
-            by_template.setdefault(examples[item].factors.get("template", ""), []).append(float(correct[item]))
-        worst, hits = min(by_template.items(), key=lambda entry: sum(entry[1]) / len(entry[1]))
+            if template := examples[item].factors.get("template"):
+                by_template.setdefault(template, []).append(float(correct[item]))
         accuracy = float(sum(correct[item] for item in items) / len(items))
         is_answered = not math.isnan(accuracy)
-        worst_template = f"{worst} {sum(hits) / len(hits):.2f}" if worst and is_answered else ""
+        worst_template = ""
+        if by_template and is_answered:
+            worst, hits = min(by_template.items(), key=lambda entry: sum(entry[1]) / len(entry[1]))
+            worst_template = f"{worst} {sum(hits) / len(hits):.2f}"
         rows.append(
             {
                 "language": language,

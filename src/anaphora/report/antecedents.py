@@ -53,7 +53,8 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         headings = [
             heading.format(mentions=label(mention_type_names(), name), items=items) for name, items in counts.items()
         ]
-        table = headed_table(title if subset == "all" else subset, [""], headings, no_wrap=True, padding=(0, 1))
+        named = f"{subset}{NOT_MEASURED}" if subset.endswith("=") else subset  # items without the factor
+        table = headed_table(title if subset == "all" else named, [""], headings, no_wrap=True, padding=(0, 1))
         for name in RULES:
             by_type = [row_of(subset_rows, selector=name, field="mentions", column=column) for column in columns]
             table.add_row(label(selector_names(), name), *map(share_and_head, by_type))

@@ -229,6 +229,8 @@ def test_accuracy_is_reported_by_cell_with_its_worst_template() -> None:
         ("x", 3, pytest.approx(2 / 3), "t2 0.50"),
         ("y", 1, 0, "t1 0.00"),
     ]
+    mixed = accuracy_rows([*examples[:2], item("", "x")], np.array([1.0, 1.0, 0.0]))  # the last has no template
+    assert [row["worst_template"] for row in mixed] == ["t1 1.00"]
     silent = accuracy_rows(examples, np.full(4, np.nan))  # of a model that gives no answers
     assert [(row["accuracy"], row["worst_template"]) for row in silent] == [(None, ""), (None, "")]
 

@@ -107,6 +107,31 @@ def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
     assert 0.3 < high - low < 0.7  # two means over 20 items each: 4 * sqrt(2 * 0.16 / 20) = 0.51
 
 
+def test_a_contrast_with_one_item_of_a_value_has_no_interval() -> None:
+    examples = [replace(one, group=f"{number}") for number, one in enumerate(EIGHT * 2)]
+    examples = [replace(one, factors={"form": "its" if number else "it"}) for number, one in enumerate(examples)]
+    answers = of_runs(examples, [[0] * 16])
+    row = rows_of(ItemAnswers(examples, answers, {}), contrast="form")[MODEL]
+    assert row["contrast"] == pytest.approx(1 - 7 / 15) and row["contrast_low"] is row["contrast_high"] is None
+
+
+def test_a_missing_value_of_a_crossed_factor_is_a_dash() -> None:
+    some = [replace(one, factors={"type": "0"}) if number < 3 else one for number, one in enumerate(EIGHT)]
+    table = accuracy_table(ItemAnswers(some, of_runs(some, [[0] * 8]), {}), by=["type+gender", "gender"])
+    cells = {(row.factor, row.value): row.items for row in table if row.factor}
+    assert cells["type+gender", "0, –"] == cells["gender", ""] == 3
+
+
+def test_a_minimal_pair_without_a_group_is_drawn_as_one() -> None:
+    right = of_runs(EIGHT, [[0, 1, 1, 0, 0, 1, 0, 1]])  # the second pair is wrong
+    grouped, alone = (
+        rows_of(ItemAnswers(examples, right, {}))[MODEL]
+        for examples in (EIGHT, [replace(one, group="") for one in EIGHT])
+    )
+    assert grouped["low"] is not None
+    assert (grouped["low"], grouped["high"]) == (alone["low"], alone["high"])
+
+
 def test_crossed_factors_tell_each_pair_of_values() -> None:
     answers = ItemAnswers(EIGHT, of_runs(EIGHT, [[0] * 8]), {})
     cells = {row.value: row.accuracy for row in accuracy_table(answers, by=["type+gender"]) if row.factor}
@@ -120,6 +145,11 @@ def test_factors_that_the_items_lack_are_refused() -> None:
     alone = ItemAnswers(EIGHT[:1], of_runs(EIGHT[:1], [[0]]), {})
     with pytest.raises(UserError, match="must be a factor of two values"):
         check_factors(alone.examples, [], "gender")
+    bare = replace(EIGHT[0], factors={})
+    with pytest.raises(UserError, match=r"of two values; it has none \(rows without it\), female, male"):
+        check_factors([*EIGHT, bare], [], "gender")
+    with pytest.raises(UserError, match="factors of these data: they have none"):
+        check_factors([bare], ["gender"])
 
 
 def test_items_of_a_template_are_drawn_together() -> None:

@@ -109,11 +109,13 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
     single = [("by", name) for crossed in by for name in crossed.split("+")]
     for setting, factor in [*single, ("contrast", contrast)]:
         if factor is not None and factor not in known:
-            raise UserError(f"{setting} ({factor!r}) must be one of the factors of these data: {', '.join(known)}")
+            listed = ", ".join(known) or "they have none"
+            raise UserError(f"{setting} ({factor!r}) must be one of the factors of these data: {listed}")
     if contrast is not None:
         values = sorted({example.factors.get(contrast, "") for example in examples})
         if len(values) != 2:
-            raise UserError(f"contrast ({contrast!r}) must be a factor of two values; it has {', '.join(values)}")
+            listed = ", ".join(value or "none (rows without it)" for value in values)
+            raise UserError(f"contrast ({contrast!r}) must be a factor of two values; it has {listed}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +145,8 @@ class PolicyAccuracy:
 class ContrastedAccuracy(PolicyAccuracy):
     """Accuracy of a policy, with its difference between a factor's two values, first minus second alphabetically.
 
-    `contrast` is None if the items have only one of the two values.
+    `contrast` is None if the items have only one of the two values. Its interval is None if the items with one of them
+    determine no interval.
     """
 
     contrast: float | None
@@ -160,7 +163,9 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
         names = factor.split("+")
-        values = np.array([", ".join(example.factors.get(name, "") for name in names) for example in items.examples])
+        # In a cross of factors, a dash stands for a missing value.
+        missing = "" if len(names) == 1 else "–"
+        values = np.array([", ".join(each.factors.get(name) or missing for name in names) for each in items.examples])
         cells |= {(factor, value): np.flatnonzero(values == value) for value in sorted(set(values.tolist()))}
     policies, no_answer = list(items.policies()), items.silent()
     model = policies[0][1].mean(axis=0)
@@ -209,6 +214,8 @@ def _factor_contrast(
     # their mean, and to first order the contrast varies as their mean does.
     means = [float(correct[values == kind].mean()) for kind in kinds]
     contrast = means[0] - means[1]
+    if any(cluster_interval(correct[values == kind], labels[values == kind], draws=1) is None for kind in kinds):
+        return contrast, None  # the influence of a single item would be 0
     influence = np.full(len(values), contrast)
     for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
         influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()

@@ -160,8 +160,9 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
             "model_minus": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
             "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
         }
+        without = f"{value_cell('factor', row['factor'])}: {NOT_MEASURED}" if row["factor"] else _("all")
         table.add_row(
-            value_cell("value", row["value"] or row["factor"]) or _("all"),
+            value_cell("value", row["value"]) if row["value"] else without,
             policy_name(row["policy"]),
             *(cells[name] for name, is_shown in columns.items() if is_shown),
         )
@@ -243,7 +244,7 @@ def policy_name(name: str) -> str:
     named = wording.shortcut_names() | {
         "chance": _("chance"),
         "model": _("model"),
-        "none_of_them": _("none_of_them"),
+        "none_of_them": _("none of them"),
         "encoder": _("encoder"),
         "bag of its tokens": _("bag of its tokens"),
         "bag of words and pairs": _("bag of words and pairs"),
