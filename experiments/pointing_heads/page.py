@@ -65,14 +65,19 @@ def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
     for decision in decisions:
         claim, rule = words.claims[decision.name]
         numbers = dict.fromkeys(shown(number, words) for number in decision.numbers)
-        yield [claim, rule, "; ".join(numbers) or "-", words.verdicts[decision.verdict]]
+        yield [claim, rule, words.semicolon.join(numbers) or "-", words.verdicts[decision.verdict]]
 
 
 def shown(number: Number, words: Words) -> str:
     """Return a value as text, with its name and interval."""
     name = words.sets.get(number.of) or " ".join(words.sets[part] for part in number.of.split())
     value = number.value if isinstance(number.value, str) else f"{number.value:.{digits(number.interval)}f}"
-    return f"{name}: {value}{interval_text(number.interval)}"
+    return f"{name}{words.colon}{value}{interval_text(number.interval)}"
+
+
+def bracketed(text: str, words: Words) -> str:
+    """Return a text in the brackets of the page's language, to follow a number."""
+    return words.brackets.format(text=text)
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
@@ -90,7 +95,7 @@ def digits(interval: tuple[float, float] | None) -> int:
 def types(parts: Parts, words: Words) -> Iterator[Row]:
     """Yield the table of accuracies by type of cue, with the best shortcut and, for all types, other controls."""
     names = [words.sets[reading.name] for reading in READINGS]
-    best = [f"{words.columns['shortcut']}, {words.sets[language]}" for language in ("en", "zh")]
+    best = [f"{words.columns['shortcut']}{words.aside}{words.sets[language]}" for language in ("en", "zh")]
     yield [words.columns["type"], words.columns["items"], *names, *best]
     for name in (*TYPES, "all"):
         cells, count = [], ""
@@ -125,10 +130,13 @@ def sentences(parts: Parts, words: Words) -> dict[str, str]:
     of_pronouns, mentioned = [], []
     for name in CORPORA["e5"]:
         right, rules = 100 * floats(parts[f"corpus-e5-{name}"]["right"]), parts[f"rules-{name}"]
-        mentioned.append(f"{mean(100 * floats(rules['shortcuts']['most_mentioned'])):.1f} % ({words.sets[name]})")
+        mentioned.append(
+            f"{mean(100 * floats(rules['shortcuts']['most_mentioned'])):.1f} %{bracketed(words.sets[name], words)}"
+        )
         pronouns = np.array(rules["form"]) == "pronoun"
         if pronouns.any():
-            of_pronouns.append(f"{right[pronouns].mean():.1f} % ({words.sets[name]}, {pronouns.sum()})")
+            count = bracketed(f"{words.sets[name]}{words.aside}{pronouns.sum()}", words)
+            of_pronouns.append(f"{right[pronouns].mean():.1f} %{count}")
     weights = [floats(parts[f"vector-{reading.name}"]["weights"]).mean(axis=0) for reading in READINGS]
     on_corpora = [(model, name) for model, names in CORPORA.items() for name in names]
     likely = parts.get("likelihoods")
@@ -192,12 +200,12 @@ def corpora(parts: Parts, words: Words) -> Iterator[Row]:
             rule = best_shortcut(part, RULES[:2])
             copies = [value for values in copies_of(parts, model, name).values() for value in values]
             yield [
-                f"{words.sets[name]}, {words.sets[model]}",
+                f"{words.sets[name]}{words.aside}{words.sets[model]}",
                 str(len(part["right"])),
                 f"{value:.1f}{interval_text(interval)}",
-                f"{mean(100 * floats(part['shortcuts'][rule])):.1f} ({words.shortcuts[rule]})",
+                f"{mean(100 * floats(part['shortcuts'][rule])):.1f}{bracketed(words.shortcuts[rule], words)}",
                 f"{mean(100 * floats(part['chance'])):.1f}",
-                f"{max(copies):.1f} ({len(copies)})" if copies else "-",
+                f"{max(copies):.1f}{bracketed(str(len(copies)), words)}" if copies else "-",
             ]
 
     for name, part in parts.items():
@@ -218,7 +226,7 @@ def controlled(part: Part, model: str, language: str, words: Words) -> Iterator[
             words.controlled.format(kind=title, language=words.sets[language], model=words.sets[model]),
             str(len(chosen)),
             f"{value:.1f}{interval_text(interval)}",
-            f"{rules[rule]:.1f} ({words.shortcuts[rule]})",
+            f"{rules[rule]:.1f}{bracketed(words.shortcuts[rule], words)}",
             f"{100 * floats(part['chance'])[chosen].mean():.1f}",
             "-",
         ]
@@ -232,13 +240,16 @@ def edges(parts: Parts, words: Words) -> Iterator[Row]:
             whole, fall = floats(part["margin"]), part["fall"]
             cut = [whole - floats(fall[name]) for name in ("edge", "matched")]
             yield [
-                f"{words.columns['vector']}, {words.sets[reading.name]}",
+                f"{words.columns['vector']}{words.aside}{words.sets[reading.name]}",
                 *(f"{one.mean():.3f}" for one in (whole, *cut)),
             ]
     for reading in READINGS:
         if part := parts.get(f"probe-{reading.name}"):
             rights = [mean(100 * floats(part["right"][name])) for name in ("whole", "edge", "matched")]
-            yield [f"{words.columns['probe']}, {words.sets[reading.name]}", *(f"{one:.1f}" for one in rights)]
+            yield [
+                f"{words.columns['probe']}{words.aside}{words.sets[reading.name]}",
+                *(f"{one:.1f}" for one in rights),
+            ]
 
 
 if __name__ == "__main__":

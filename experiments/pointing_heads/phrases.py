@@ -15,6 +15,7 @@ class Words:
         sets: names of readings, corpora and models.
         types: names of cue types.
         shortcuts: names of positional rules and fitted shortcuts.
+        comma, aside: marks between the entries of a list, and before a further name.
     """
 
     claims: dict[str, tuple[str, str]]
@@ -34,6 +35,10 @@ class Words:
     pair: tuple[str, str]
     copies: str
     comma: str
+    aside: str
+    colon: str
+    semicolon: str
+    brackets: str
     span: str
     likelihoods: str
     controlled: str
@@ -142,6 +147,10 @@ EN = Words(
     sentences_title="One word changes, and layer {layer} head {head} of e5 goes from the pronoun to the other name",
     pair=("English", "Chinese"),
     comma=", ",
+    aside=", ",
+    colon=": ",
+    semicolon="; ",
+    brackets=" ({text})",
     span="{least} to {most}",
     copies="Each model has at least {everyday} copies of each kind on everyday sentences, {gap} on GAP and {corpora} "
     "on every other corpus.",
@@ -158,7 +167,7 @@ ZH = Words(
         "beats_shortcut": ("它胜过最好的捷径", "多出的百分点：区间高于 0"),
         "beats_copies": ("它胜过 20 个未训练的和 20 个打乱权重的副本", "准确率，%：高于最好的副本"),
         "one_head": ("是一个头，不是许多头", "比第二好的头多出的百分点：区间高于 0"),
-        "words_decide": ("它凭词的形式来选，不凭角色和意义", "性别、单复数、有生性上多出的百分点：至少 20"),
+        "words_decide": ("它凭词的形式来选，不凭角色和意义", "性别、单复数、有无生命三类上多出的百分点：至少 20"),
         "no_roles": ("只有角色能决定时，它停在随机水平", "准确率，%：区间在 35 到 65 之间"),
         "pronoun_alone": ("相邻的词不指向先行词", "多出的百分点：区间高于 10"),
         "noun_in_place": ("代词换成“那个女人”，照样指向先行词", "比代词多出的百分点：至少 -10，且高于随机水平"),
@@ -192,7 +201,7 @@ ZH = Words(
     types={
         "gender": "性别",
         "number": "单复数",
-        "animacy": "有生性",
+        "animacy": "有无生命",
         "selection": "搭配",
         "role": "角色",
         "long": "长句",
@@ -222,7 +231,7 @@ ZH = Words(
         "matched": "敲除匹配的边",
         "whole": "不改动",
         "probe": "探针，%",
-        "vector": "句向量，余弦/100",
+        "vector": "句向量，余弦 / 100",
         "any_copies": "最好的副本（个数）",
     },
     heads="{head}；第二好的：{second}",
@@ -235,6 +244,10 @@ ZH = Words(
     sentences_title="e5 的一个头（第 {layer} 层第 {head} 头）从代词关注哪些词：只换一个词，它就转向另一个人",
     pair=("英语", "汉语"),
     comma="、",
+    aside="，",
+    colon="：",
+    semicolon="；",
+    brackets="（{text}）",
     span="{least} 到 {most}",
     copies="每种副本在日常句子上至少有 {everyday} 个，在 GAP 上至少有 {gap} 个，在其他语料上至少有 {corpora} 个。",
     likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；"
