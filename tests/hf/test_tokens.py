@@ -128,7 +128,7 @@ def test_characters_that_the_vocabulary_lacks_are_named(tmp_path: Path) -> None:
     assert "not in the vocabulary: 明, Emma" in repr(maps)
     for language, line in (
         ("en", "the weights of “明”, “Emma”: the model does not know"),
-        ("zh", "不要相信“明”，“Emma”的权重"),
+        ("zh", "不要相信“明”、“Emma”的权重"),
     ):
         page = maps.page(tmp_path / f"{language}.html", language).path.read_text(encoding="utf-8")
         assert line in page
