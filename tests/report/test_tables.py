@@ -174,6 +174,8 @@ def test_nearly_all_is_not_rounded_to_all() -> None:
 def test_answers_below_chance_are_called_that() -> None:
     assert "In English that is below chance" in headline_sentence(evidence(en=cell(task=0.1)))
     assert "below chance" not in headline_sentence(evidence(en=cell(task=0.45)))
+    unknown = ScoreIntervals(**dict.fromkeys((each.name for each in fields(ScoreIntervals)), None))
+    assert "below chance" not in headline_sentence(evidence(en=cell(task=0.0, intervals=unknown)))  # of one item
 
 
 def test_a_prediction_head_that_needs_no_attention_to_the_candidates_is_named() -> None:
@@ -218,6 +220,11 @@ def printed(monkeypatch: pytest.MonkeyPatch, summary: Evidence) -> str:
     terminal.print_phrase("report    {path}", path="outputs/demo/report.html")
     assert isinstance(recorder.file, io.StringIO)
     return recorder.file.getvalue()
+
+
+def test_items_of_other_strata_alone_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = printed(monkeypatch, replace(evidence(), strata={"en": {"hard": cell(), "third": cell()}}))
+    assert "test split: no item is of stratum main" in said and "has the scores of hard, third" in said
 
 
 def test_the_terminal_is_wholly_chinese_where_messages_are(monkeypatch: pytest.MonkeyPatch) -> None:

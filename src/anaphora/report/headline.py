@@ -169,10 +169,9 @@ def _case(cell: Cell) -> str:
 
 
 def _is_below_chance(cell: Cell) -> bool:
-    """Return whether the upper bound of the task accuracy (without an interval, the accuracy) is below chance."""
+    """Return whether the upper bound of the task accuracy is below chance; False without an interval."""
     ends = cell.intervals.task_accuracy
-    high = ends.high if ends else cell.task_accuracy
-    return high is not None and high < (cell.chance or 0.0)
+    return ends is not None and ends.high < (cell.chance or 0.0)
 
 
 def bars_not_beaten(cell: Cell) -> dict[str, float]:

@@ -89,7 +89,18 @@ def print_headline(evidence: Evidence) -> None:
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)
-    console.print(headline_sentence(evidence))
+    if evidence.languages:
+        console.print(headline_sentence(evidence))
+    else:
+        strata = dict.fromkeys(name for of_language in evidence.strata.values() for name in of_language)
+        print_phrase(
+            N_(
+                "{split} split: no item is of stratum main, so the table is empty; the metrics file has the scores of "
+                "{strata}"
+            ),
+            split=label(split_names(), evidence.split),
+            strata=pgettext("list", ", ").join(strata),
+        )
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
         if worst and worst.task_accuracy is not None:

@@ -50,6 +50,12 @@ def test_without_development_items_one_line_says_what_is_missing(run: Run, mater
         measure_headline(run, None, [], material.measured, "test", 0)
 
 
+def test_if_no_item_can_be_scored_one_line_says_why(run: Run, material: EvaluationSplits) -> None:
+    unanswered = [replace(example, antecedents=()) for example in material.measured]
+    with pytest.raises(UserError, match=rf"^test split: no item .* \({len(unanswered)} with no antecedent\)$"):
+        measure_headline(run, None, material.development, unanswered, "test", 1)
+
+
 def test_items_whose_right_and_wrong_answers_are_equal_are_counted(run: Run, material: EvaluationSplits) -> None:
     one = measured(run, material)
     answers = one.capture.answers

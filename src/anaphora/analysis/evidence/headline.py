@@ -146,7 +146,8 @@ def measure_headline(
 
     Raises:
         UserError: there are no development items, none of stratum main that can be scored (unless the head is
-            `chosen`), the factor `focal` of an item excludes its antecedents, or the model has no attention maps.
+            `chosen`), no item of `measured` can be scored, the factor `focal` of an item excludes its antecedents, or
+            the model has no attention maps.
     """
     if not development:
         raise UserError(
@@ -163,6 +164,8 @@ def measure_headline(
     else:
         scores, answers = _score_items(run, measured)
         captured = Capture([], answers)
+    if not scores.examples:
+        raise no_main_item(split, scores)
     baselines: dict[str, NDArray[np.float64]] = {}
     shortcuts: dict[str, NDArray[np.float64]] = {}
     if training is not None:
@@ -186,6 +189,12 @@ def measure_headline(
         shortcuts=shortcuts,
         head_is_named=chosen is not None,
     )
+
+
+def no_main_item(split: str, scores: HeadScores) -> UserError:
+    """Return the error that no main item of a split could be scored; it lists the reasons by number of items."""
+    left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
+    return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 
 
 def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Answers | None]:

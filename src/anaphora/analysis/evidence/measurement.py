@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, MeasuredOn, Provenance
-from anaphora.analysis.evidence.headline import Headline, Measurement, measure_headline, no_progress
+from anaphora.analysis.evidence.headline import Headline, Measurement, measure_headline, no_main_item, no_progress
 from anaphora.analysis.evidence.plan import EvidencePlan, Protocol
 from anaphora.analysis.evidence.storage import evidence_to_replace, write_evidence
 from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_head
@@ -206,10 +206,7 @@ def row_evidence(measurement: Measurement) -> Evidence:
     """
     scores = measurement.measured
     if not any(example.is_main for example in scores.examples):
-        left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
-        raise UserError(
-            f"{measurement.split} split: no item of stratum main can be scored ({left_out or 'there is none'})"
-        )
+        raise no_main_item(measurement.split, scores)
     measured = {
         measure.name: measure.metadata["from_rows"](measurement)
         for measure in fields(Evidence)

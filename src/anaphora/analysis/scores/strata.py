@@ -87,7 +87,7 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
     rows = indices_by(
         (example.language, example.factors.get("stratum") or "main", example.factors["template"])
-        if "template" in example.factors
+        if example.factors.get("template")
         else None
         for example in test.examples
     )
