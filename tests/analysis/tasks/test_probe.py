@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from anaphora.analysis.tasks.gap import MIN_WEIGHT, head_features, out_of_fold_probabilities
+from anaphora.base.errors import UserError
 
 
 def test_features_are_log_weights_of_a_candidate_and_of_the_others() -> None:
@@ -42,3 +44,11 @@ def test_no_item_is_judged_by_a_reader_that_saw_it() -> None:
     after = out_of_fold_probabilities(features, gold, folds)
     assert np.array_equal(before[::2], after[::2])
     assert not np.array_equal(before[1::2], after[1::2])
+
+
+def test_too_few_items_for_the_probe_are_told() -> None:
+    features, gold = np.zeros((6, 2, 3)), np.array([[True, False]] * 6)
+    with pytest.raises(UserError, match="3 items are outside fold 0; the probe"):
+        out_of_fold_probabilities(features, gold, [0, 1] * 3)
+    with pytest.raises(UserError, match="with names that are antecedents"):
+        out_of_fold_probabilities(features, np.zeros_like(gold), list(range(6)))

@@ -276,7 +276,8 @@ def _role(text: str, span: Span) -> str:
 MIN_WEIGHT = 1e-6
 """Lower limit of weights before the logarithm."""
 INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
-"""Inverse regularisation strengths, chosen by five-fold cross-validation on the training items."""
+"""Inverse regularisation strengths, chosen by cross-validation on the training items."""
+_PROBE_FOLDS = 5
 
 
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
@@ -303,6 +304,9 @@ def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: 
         features: F features of each candidate, (N, M, F).
         gold: mask of the antecedents, (N, M).
         folds: fold of each item, (N,).
+
+    Raises:
+        UserError: the items outside a fold are too few, or none or all of their names are antecedents.
     """
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import GroupKFold
@@ -315,7 +319,12 @@ def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: 
     for fold in np.unique(numbers):
         training = np.flatnonzero(numbers != fold)
         rows, answers = features[training].reshape(len(training) * most, -1), gold[training].ravel()
-        inner = list(GroupKFold(5).split(rows, answers, np.repeat(training, most)))
+        if len(training) < _PROBE_FOLDS or len(np.unique(answers)) < 2:
+            raise UserError(
+                f"data: {len(training)} items are outside fold {fold}; the probe over heads, fitted on them, needs "
+                f"{_PROBE_FOLDS}, with names that are antecedents and names that are not"
+            )
+        inner = list(GroupKFold(_PROBE_FOLDS).split(rows, answers, np.repeat(training, most)))
         reader = LogisticRegressionCV(
             Cs=list(INVERSE_PENALTIES),
             cv=inner,
