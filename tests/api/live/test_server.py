@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny import tiny, tokenizer
+from tiny import MIXED, random_model, tiny, tokenizer
 from werkzeug.test import Client
 
 import anaphora
 from anaphora.api import OpenRun
+from anaphora.api.live import questions
 from anaphora.api.live.questions import FIRST_SENTENCES, FirstSentence, first_sentence
 from anaphora.api.live.server import LiveApplication, open_server
 from anaphora.base.device import Device
@@ -84,6 +85,19 @@ def test_models_of_transformers_give_maps_and_no_answer(client: Client) -> None:
     _, cut = ask(client, model="bert", cuts=[[1, 3, words.index("she"), words.index("Anna")]])
     maps = unpack_map(cut["sentence"]["maps"]["raw"])
     assert maps[1, 3, words.index("she"), words.index("Anna")] == 0
+
+
+def test_an_edge_is_that_of_the_page_where_a_sink_precedes_the_words() -> None:
+    opened = open_model(random_model("gpt_oss", **MIXED, num_local_experts=4, num_experts_per_tok=2), tokenizer())
+    plain = questions.reply(opened, questions.parse({"text": TEXT}))["sentence"]
+    words = plain["words"]
+    she, anna = words.index("she"), words.index("Anna")
+    cut = questions.reply(opened, questions.parse({"text": TEXT, "cuts": [[1, 3, she, anna]]}))["sentence"]
+    before, after = unpack_map(plain["maps"]["raw"])[1, 3], unpack_map(cut["maps"]["raw"])[1, 3]
+    assert words[0] == "[sink]" and before[she, anna] > 0
+    np.testing.assert_array_equal(np.argwhere((before > 0) & (after == 0)), [[she, anna]])
+    with pytest.raises(UserError, match=r"word \(0\) is the attention sink"):
+        questions.reply(opened, questions.parse({"text": TEXT, "cuts": [[1, 3, she, 0]]}))
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def first_sentence(model: AnyModel, language: str) -> FirstSentence:
 
 
 class EdgeCut(NamedTuple):
-    """Attention edge to knock out in one head, between two words; their indices also count special tokens."""
+    """Attention edge to knock out in one head, between two words; their indices count special tokens and a sink."""
 
     layer: int
     head: int
@@ -129,12 +129,13 @@ def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
     started = time.perf_counter()
     tokens = _tokens(model, question.text)
     unknown = unknown_words(question.text, tokens, question.example)
-    interventions = _interventions(question, word_tokens(tokens.words), (model.layers, model.heads))
+    labels = tokens if isinstance(model, OpenRun) else model.labels(tokens)
+    interventions = _interventions(question, _tokens_of_words(tokens, labels), (model.layers, model.heads))
     if isinstance(model, OpenRun):
         maps, answers = _run_reply(model, question, interventions, unknown.is_readable)
     else:
-        maps, answers, tokens = model.token_maps(tokens, interventions), None, model.labels(tokens)
-    attention = labelled_attention(question.text, tokens, maps, by="word", model=model.name, example=question.example)
+        maps, answers = model.token_maps(tokens, interventions), None
+    attention = labelled_attention(question.text, labels, maps, by="word", model=model.name, example=question.example)
     entry = attention_entry(question.text, attention.words, attention.spans, attention.weights, question.example)
     head = model.head_for(question.text) if isinstance(model, OpenRun) else None
     return {
@@ -207,13 +208,19 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
     return tokens
 
 
+def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[int]]:
+    """Return the indices of the tokens of each word on the page; an attention sink, the first word, has none."""
+    before = len(labels.ids) - len(tokens.ids)
+    return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
+
+
 def _interventions(
     question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
 ) -> list[Intervention]:
     """Return the interventions of a question; an edge between two words stands for the edges between all their tokens.
 
     Args:
-        parts: indices of the tokens of each word.
+        parts: indices of the tokens of each word; empty for an attention sink.
         shape: number of layers, and number of heads per layer.
     """
     edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
@@ -227,6 +234,9 @@ def _interventions(
             if not 0 <= place < len(parts):
                 message = N_("word ({place}) must be a position from 0 to {last}")
                 raise UserError(message, place=place, last=len(parts) - 1)
+            if not parts[place]:
+                message = N_("word ({place}) is the attention sink: only edges between tokens can be knocked out")
+                raise UserError(message, place=place)
         pairs = edges.setdefault(Head(cut.layer, cut.head), [])
         pairs += product(parts[cut.attending], parts[cut.attended])
     interventions: list[Intervention] = []
