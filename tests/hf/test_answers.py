@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from tiny import tiny, tiny_language_model, tokenizer
+import torch
+from tiny import GROUPED, tiny, tiny_language_model, tokenizer, transformers
 
 import anaphora
 from anaphora.analysis.causal.language_models import LanguageModelSubject
@@ -36,3 +39,32 @@ def test_a_question_that_a_language_model_cannot_be_asked_is_named() -> None:
         anaphora.answers(model, [QUESTION, fits], tokenizer=tokenizer())
     with pytest.raises(UserError, match="no output layer"):
         anaphora.answers(tiny("bert"), [QUESTION], tokenizer=tokenizer())
+
+
+def test_a_loss_of_the_experts_is_not_taken_for_the_logits() -> None:
+    settings = {**GROUPED, "num_local_experts": 4, "initializer_range": 0.5}
+
+    def answer(output_router_logits: bool) -> list[float]:
+        torch.manual_seed(0)
+        config = transformers.MixtralConfig(**settings, output_router_logits=output_router_logits)
+        model = transformers.MixtralForCausalLM(config).eval()
+        (one,) = anaphora.answers(model, [QUESTION], tokenizer=tokenizer())
+        return [candidate.probability for candidate in one.candidates]
+
+    assert answer(output_router_logits=True) == answer(output_router_logits=False)
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "reason"),
+    [
+        ("xlnet", {"d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 64, "vocab_size": 120}, "is not causal"),
+        ("bert", {"is_decoder": True}, "is causal"),
+    ],
+)
+def test_an_output_layer_that_does_not_fit_the_attention_gives_no_answers(
+    family: str, changes: dict[str, Any], reason: str
+) -> None:
+    """XLNet's answers to masks would come from a second stream, which reads no text by itself."""
+    model = tiny_language_model(family, **changes)
+    with pytest.raises(UserError, match=reason):
+        anaphora.answers(model, [QUESTION], tokenizer=tokenizer())

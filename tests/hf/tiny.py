@@ -72,7 +72,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "t5": {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64, "d_kv": 8, "vocab_size": 120},
 }
 """Settings of a tiny model of each family."""
-ONLY_EAGER = ("bloom", "deberta-v2", "gemma2", "mpnet", "t5")
+ONLY_EAGER = ("bloom", "deberta-v2", "gemma2", "mpnet", "t5", "xlnet")
 """Families with eager attention only."""
 
 
@@ -114,7 +114,7 @@ def tiny_folder(factory: pytest.TempPathFactory, family: str) -> Path:
 def tiny_language_model(family: str, **changes: Any) -> Any:
     """Return a model of a family with a random output layer over the vocabulary."""
     torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(family, **{**SETTINGS[family], **changes})
+    config = transformers.AutoConfig.for_model(family, **{**SETTINGS.get(family, {}), **changes})
     masked = family in ("bert", "distilbert", "modernbert", "mpnet", "roberta")
     automatic = transformers.AutoModelForMaskedLM if masked else transformers.AutoModelForCausalLM
     return automatic.from_config(config, attn_implementation="eager" if family in ONLY_EAGER else "sdpa").eval()

@@ -16,6 +16,7 @@ from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention
+from anaphora.hf.loading import CAUSAL, MASKED, predicts_by
 from anaphora.hf.verification.forward import joined_maps, reading_mode, run_model
 from anaphora.model.mixer import Edit
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from anaphora.hf.reader import TransformersModel
+
+_CAUSAL = N_("{model}: it predicts masked words, but its attention is causal, so it gives no answers")
+_NOT_CAUSAL = N_("{model}: it does not predict masked words, but its attention is not causal, so it gives no answers")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +54,8 @@ class EditableModel:
             whole: the same model with an output layer; None runs the model without it.
 
         Returns:
-            One map (B, H, T, T) per layer, and the model's first output for each text, (T, ...); it has no padding if
-            texts are processed separately.
+            One map (B, H, T, T) per layer, and each text's last hidden states, or with `whole` its logits: (T, ...),
+            with padding unless texts are processed separately.
 
         Raises:
             UserError: attention in these texts differs from that in the probe, or the model cannot process a text.
@@ -76,7 +80,8 @@ class EditableModel:
                 reading_mode(whole or part, reading.implementation),
                 edited_attention(part, self.points, own, sizes) as attention,
             ):
-                outputs += list(run_model(whole or part, inputs, **reading.options)[0])
+                output = run_model(whole or part, inputs, **reading.options)
+            outputs += list(output[0] if whole is None else output.logits)  # which a loss of the experts may precede
             maps.append([one for _, one in sorted(attention.weights.items())])
         return joined_maps(maps), outputs
 
@@ -128,6 +133,9 @@ def why_no_answer(model: TransformersModel) -> UserError | None:
     """Return the error for a model that cannot answer which candidate a pronoun refers to, or None if it can."""
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
+        return UserError(message, model=model.name)
+    if not predicts_by(model.language_model, CAUSAL if model.is_decoder else MASKED):
+        message = _CAUSAL if model.is_decoder else _NOT_CAUSAL
         return UserError(message, model=model.name)
     if not model.is_decoder and model.tokenizer.mask_token_id is None:
         return UserError(N_("{model}: its tokenizer has no mask, so it gives no answers"), model=model.name)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ADAPTER = "adapter_config.json"
 """File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
-_WITH_OUTPUT_LAYER = ("AutoModelForMaskedLM", "AutoModelForCausalLM")
+MASKED, CAUSAL = "AutoModelForMaskedLM", "AutoModelForCausalLM"
+_WITH_OUTPUT_LAYER = (MASKED, CAUSAL)
 _TEXTS_TO_SPLIT = ("Anna was born in 2024, but Émile isn't here.", "小红推了小明，因为他很生气。")
 """Texts that show whether transformers and tokenizer.json split a text in the same way."""
 _SHOWN_TOKENS = 8
@@ -172,8 +173,13 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 def has_output_layer(model: PreTrainedModel) -> bool:
     """Return whether a model has an output layer over the vocabulary; False for encoder-decoders."""
-    known = any(type(model).__name__ in _class_names()[automatic] for automatic in _WITH_OUTPUT_LAYER)
+    known = any(predicts_by(model, automatic) for automatic in _WITH_OUTPUT_LAYER)
     return known and not model.config.is_encoder_decoder
+
+
+def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
+    """Return whether an Auto class, such as "AutoModelForMaskedLM", loads a model with its output layer."""
+    return type(model).__name__ in _class_names()[automatic]
 
 
 @cache
