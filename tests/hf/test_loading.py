@@ -108,6 +108,14 @@ def test_a_key_that_changes_attention_and_is_ignored_is_refused(key: str, value:
     refused(model, rf"config\.json: {key} .* ignores this key in models of the family bert")
 
 
+def test_a_class_of_the_models_own_code_is_refused_and_not_read_as_one_of_its_family(model: Path, folder: Path) -> None:
+    own = {"AutoModel": "modeling_bidirectional.BidirectionalModel"}
+    change_config(model, architectures=["BidirectionalModel"], auto_map=own)
+    refused(model, r"architectures \(BidirectionalModel\) is code of the model's own \(auto_map\), which is never run")
+    change_config(model, architectures=["BERTModel"], auto_map=own)
+    np.testing.assert_array_equal(maps(model), maps(folder))
+
+
 def test_keys_that_say_what_the_library_does_are_no_obstacle(model: Path, folder: Path) -> None:
     change_config(model, position_embedding_type="absolute", alibi=False, rope_scaling=None, sliding_window=None)
     np.testing.assert_array_equal(maps(model), maps(folder))
@@ -175,6 +183,15 @@ def test_numbers_that_are_not_finite_are_refused(number: float, model: Path) -> 
 def test_integers_in_place_of_weights_are_refused(kind: torch.dtype, model: Path) -> None:
     change_tensors(model, lambda tensors: {**tensors, KEY: tensors[KEY].to(kind)})
     refused(model, f"{KEY} holds numbers of type .* must be one of F64, F32, F16, BF16")
+
+
+def test_numbers_of_eight_bits_are_refused_under_an_old_name_too(model: Path) -> None:
+    """transformers reads gamma as the weight of a norm, and joins the matrices of experts."""
+    key = "encoder.layer.1.output.LayerNorm.weight"
+    old = key.replace("weight", "gamma")
+    change_tensors(model, lambda tensors: {**tensors, old: tensors[key].to(torch.float8_e4m3fn)})
+    change_tensors(model, lambda tensors: {name: value for name, value in tensors.items() if name != key})
+    refused(model, f"{old} holds numbers of type F8_E4M3 in model.safetensors")
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])

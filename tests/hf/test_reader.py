@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny import NOT_EDITED, SETTINGS, SIZE, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
+from tiny import (
+    GROUPED,
+    NOT_EDITED,
+    SETTINGS,
+    SIZE,
+    TEXTS,
+    tiny,
+    tiny_folder,
+    tiny_language_model,
+    tokenizer,
+    transformers,
+)
 from tokenizers import Tokenizer
 
 import anaphora
@@ -301,6 +312,13 @@ def test_the_longest_text_is_measured_by_the_table_of_positions() -> None:
             UserError, match=rf"text \('a a .*'\.\.\.\): it has {longest + 1} tokens, but .* at most {longest}"
         ):
             opened.maps("a" + " a" * (words + 1))
+
+
+def test_the_longest_text_of_a_model_of_texts_and_images_is_in_its_settings_for_texts() -> None:
+    angles = {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [1, 1, 2]}
+    images = {"embed_dim": 16, "depth": 1, "num_heads": 2, "hidden_size": 32, "mlp_ratio": 2}
+    config = transformers.Qwen2VLConfig(text_config={**GROUPED, "rope_parameters": angles}, vision_config=images)
+    assert open_model(transformers.Qwen2VLModel(config).eval(), tokenizer())._limits.tokens == 64
 
 
 def test_the_lower_of_the_limits_of_tokenizer_and_model_holds() -> None:

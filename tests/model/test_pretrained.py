@@ -309,7 +309,8 @@ def test_a_config_that_does_not_fit_is_reported_by_its_field(
     ("damaged", "message"),
     [
         (lambda values: values * float("nan"), "holds numbers that are not finite; fetch the file again"),
-        (lambda values: values.long(), "holds numbers of type torch.int64"),
+        (lambda values: values.long(), "holds numbers of type torch.int64; it must be one of torch.float64, torch.f"),
+        (lambda values: values.to(torch.float8_e4m3fn), "holds numbers of type torch.float8_e4m3fn"),
     ],
 )
 def test_weights_that_are_none_are_refused(damaged: Callable[[Tensor], Tensor], message: str, tmp_path: Path) -> None:

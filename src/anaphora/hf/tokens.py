@@ -154,15 +154,15 @@ class Limits:
         Raises:
             UserError: the part cannot run on text input only.
         """
-        vocabulary = _vocabulary(part)
-        special = {*tokenizer.all_special_ids, getattr(part.config, "pad_token_id", None)}
+        vocabulary, config = _vocabulary(part), part.config.get_text_config()  # without the settings for images
+        special = {*tokenizer.all_special_ids, getattr(config, "pad_token_id", None)}
         known = min(len(tokenizer), vocabulary or len(tokenizer))
         ordinary = [number for number in range(min(known, _MOST_TOKENS)) if number not in special]
         # Every other id, from high to low, so that token ids do not look like positions.
         probe = (ordinary[-1::-2] or [0])[:_PROBE]
         limits = [
             int(getattr(tokenizer, "model_max_length", 0) or 0),
-            int(getattr(part.config, "max_position_embeddings", 0) or 0),
+            int(getattr(config, "max_position_embeddings", 0) or 0),
             *_positions(part, probe, name),
         ]
         return cls(name, min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None), vocabulary)

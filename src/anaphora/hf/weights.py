@@ -98,7 +98,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes unquantised weights and no model class of another family."""
+    """Check that a config.json describes unquantised weights and no class of another family or of its own code."""
     quantised = config.get("quantization_config") or config.get("compression_config")
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
@@ -114,6 +114,18 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
             raise UserError(
                 f"{path}: architectures ({name}) is of model_type {declared.model_type}, but model_type is {family}"
             )
+        if config.get("auto_map") and _is_own_code(str(name), family):
+            raise UserError(
+                f"{path}: architectures ({name}) is code of the model's own (auto_map), which is never run; remove "
+                f"auto_map only if {family} of transformers computes the same attention"
+            )
+
+
+def _is_own_code(name: str, family: object) -> bool:
+    """Return whether transformers knows a family without a class of this name, in small or capital letters."""
+    known: Any = import_module("transformers.models.auto.configuration_auto")
+    names = (one.lower() for one in dir(import_module("transformers")))
+    return family in known.CONFIG_MAPPING_NAMES and name.lower() not in names
 
 
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
@@ -231,19 +243,24 @@ def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
 def _check_numbers(
     model: PreTrainedModel, stored: Mapping[str, StoredTensor], prefixes: Sequence[str], name: str
 ) -> None:
+    for key, tensor in stored.items():  # of any name, since transformers renames and joins some tensors of a file
+        if tensor.type.startswith("F") and tensor.type not in _FLOATING:
+            raise _wrong_type(key, tensor, name)
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for key, parameter in model.named_parameters():
         spelled = (f"{prefix}{key.removeprefix(own)}" for own in prefixes if key.startswith(own) for prefix in prefixes)
-        tensor = next((stored[one] for one in spelled if one in stored), None)
-        if tensor is not None and tensor.type not in _FLOATING:
-            raise UserError(
-                f"{name}: {key} holds numbers of type {tensor.type} in {tensor.file}; it must be one of "
-                f"{', '.join(_FLOATING)}"
-            )
+        own_tensor = next((stored[one] for one in spelled if one in stored), None)
+        if own_tensor is not None and own_tensor.type not in _FLOATING:
+            raise _wrong_type(key, own_tensor, name)
         # Embedding tables, most of a file, are not tested here: a text uses few of their rows, and a map that is not
         # finite raises an error. A finite sum proves that all values are finite; an infinite one may be an overflow.
         if id(parameter) not in tables and not parameter.sum().isfinite() and not parameter.isfinite().all():
             raise UserError(f"{name}: {key} holds numbers that are not finite; fetch the file again")
+
+
+def _wrong_type(key: str, tensor: StoredTensor, name: str) -> UserError:
+    place = f"{name}: {key} holds numbers of type {tensor.type} in {tensor.file}"
+    return UserError(f"{place}; it must be one of {', '.join(_FLOATING)}")
 
 
 def _listed(keys: Sequence[str]) -> str:

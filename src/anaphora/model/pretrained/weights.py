@@ -28,6 +28,9 @@ from anaphora.model.pronoun_model import PronounModel, VocabularyOutput
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import position as position_settings
 
+_FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+"""Types of weights; numbers of 8 bits have been quantised."""
+
 
 def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None]) -> None:
     """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
@@ -71,8 +74,9 @@ def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path}: missing, broken or cut off ({error})") from None
     for name, value in loaded.items():
-        if not value.is_floating_point() and not name.endswith("_ids"):  # old files also contain position ids
-            raise UserError(f"{path}: {name} holds numbers of type {value.dtype}, not of a floating point type")
+        if value.dtype not in _FLOATING and not name.endswith("_ids"):  # old files also contain position ids
+            expected = ", ".join(map(str, _FLOATING))
+            raise UserError(f"{path}: {name} holds numbers of type {value.dtype}; it must be one of {expected}")
         if not value.isfinite().all():
             raise UserError(f"{path}: {name} holds numbers that are not finite; fetch the file again")
     return {current_tensor_name(name, family): value.float() for name, value in loaded.items()}
