@@ -89,6 +89,12 @@ def test_a_mention_that_begins_with_an_empty_node_keeps_its_written_words(path: 
     assert report.reasons == {FIRST_MENTION: 3, DISCONTINUOUS: 1}
 
 
+def test_a_discontinuous_mention_without_its_last_part_is_counted_too(path: Path) -> None:
+    path.write_text(path.read_text().replace("Entity=(e3[2/2]-abstract-1-)", "_"))
+    _, report = corefud.read(settings(path))
+    assert (report.rows, report.reasons[DISCONTINUOUS]) == (6, 1)
+
+
 def test_the_header_tells_where_the_entity_stands_in_a_bracket(path: Path) -> None:
     expected = everything(corefud.read(settings(path))[0])
     text = path.read_text().replace("eid-etype-head-other", "etype-GRP")

@@ -113,14 +113,19 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
     pairs: list[tuple[Bracket, Bracket, str]] = []
     unbalanced = in_pieces = 0
     waiting: dict[str, list[Bracket]] = {}
+    begun: set[str] = set()  # entities of discontinuous mentions without their last part so far
     for bracket in [*brackets, None]:
         if bracket is None:
             unbalanced += sum(map(len, waiting.values()))
-            waiting = {}
+            in_pieces += len(begun)
+            waiting, begun = {}, set()
             continue
         name = bracket.entity(entity)
         if piece := _PIECE.fullmatch(name):
-            in_pieces += bracket.closes and piece[2] == piece[3]
+            begun.add(piece[1])
+            if bracket.closes and piece[2] == piece[3]:
+                begun.remove(piece[1])
+                in_pieces += 1
             continue
         if bracket.opens:
             waiting.setdefault(name, []).append(bracket)
