@@ -185,6 +185,10 @@ def test_where_no_pair_differs_in_one_word_the_layer_is_patched_between_aligned_
     strict = put(content, "causal/languages/en/role/pattern_patching/layer/flipped", 0.9)
     assert results(strict)["role"] == "supported"
     assert "aligned" not in patching_question(strict)
+    unknown = {"flipped": None, "interval": None}
+    nothing = {"pairs": 0, "head": unknown, "layer": unknown}  # no pair is answered correctly, whatever the cues are
+    content = put(content, "causal/languages/en/role/pattern_patching/aligned", nothing)
+    assert "aligned" not in patching_question(content)
 
 
 @pytest.mark.parametrize("missing", CONTROLS)

@@ -183,7 +183,7 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
                 "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
                 "pair's other sentence, aligned word by word (no pair differs in one word only)?"
             )
-            if patching and patching.used is patching.aligned
+            if patching and patching.aligned and patching.aligned.pairs and patching.used is patching.aligned
             else N_(
                 "Does the answer follow when the pronoun's rows in that layer are replaced by those of the minimal "
                 "pair's other sentence?"
