@@ -52,6 +52,8 @@ ORIGINS = {
 
 _TEXT, _LABEL, _SPLIT, _GROUP = ("text", "sentence", "text_a", "review"), "label", "split", "group"
 _QUOTED = re.compile('"(?:[^"]|"")*"')
+_WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0")
+"""A label such as "1.0", as pandas writes a column of whole numbers in which some rows have none."""
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", _SPLIT, _GROUP}
 
 
@@ -277,6 +279,8 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     if isinstance(label, list | dict):
         raise UserError(f"{where}, label: {repr(label)[:80]} must be text or a number")
     label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
+    if decimal := _WHOLE_NUMBER.fullmatch(label):
+        label = decimal[1]
     number = division.whole_number(label)
     if number is not None and number < len(names):
         label = names[number]
