@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +16,18 @@ from anaphora.analysis.evidence.example_sentences import ExampleSentence
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.record import from_arrays
 from anaphora.analysis.maps.words import word_map, word_weights
+from anaphora.analysis.results.scores import Head
 from anaphora.base.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
-from anaphora.report.page.explorer import explorer_entries, unpack_map
-from anaphora.report.page.write import write_report
+from anaphora.report.page.explorer import explorer_entries, pronoun_row, unpack_map
+from anaphora.report.page.write import write_attention_page, write_report
 
 ENGLISH = ("The old king saw Berta when she sang.", [(0, 12), (17, 22)], (28, 31), 1)
 CHINESE = ("小红遇见李强时她很高兴。", [(0, 2), (4, 6)], (7, 8), 0)
+THEY = ("小红遇见李强时他们很高兴。", [(0, 2), (4, 6)], (7, 9), 0)
 SPANS = {
     ENGLISH[0]: [(0, 0), (0, 3), (4, 7), (8, 10), (10, 12), (13, 16), (17, 22), (23, 27), (28, 31), (32, 36), (36, 37)],
+    THEY[0]: [(0, 0), (0, 2), (2, 4), (4, 6), (6, 7), (7, 8), (8, 9), (9, 10), (10, 12), (12, 13)],
     CHINESE[0]: [(0, 0), (0, 2), (2, 4), (4, 6), (6, 7), (7, 8), (8, 9), (9, 11), (11, 12)],
 }
 
@@ -38,7 +42,7 @@ def exhibit(
     spans = SPANS[text]
     random = np.random.default_rng(0)
     maps = random.dirichlet(np.ones(len(spans)), size=(2, 3, len(spans))).astype(np.float32)
-    language = "zh" if text == CHINESE[0] else "en"
+    language = "en" if text == ENGLISH[0] else "zh"
     factors = {"kind": "role", "type": "voice"}
     record = from_arrays(text, spans, maps, pronoun, candidates, [antecedent], language=language, factors=factors)
     whole = {"raw": word_map(maps, record.words), "rollout": word_map(maps[:, :1], record.words)}
@@ -67,6 +71,22 @@ def test_spans_become_word_numbers_in_both_languages() -> None:
         assert one["special"] == [0]
         for stored in one["maps"].values():
             assert stored["shape"][2:] == [len(one["words"])] * 2
+
+
+def test_the_row_of_a_pronoun_of_several_words_is_their_mean(tmp_path: Path, evidence: Evidence) -> None:
+    shown = exhibit(THEY)
+    (one,) = entries(shown)
+    assert [one["words"][place] for place in one["pronoun"]] == ["他", "们"]
+    np.testing.assert_allclose(pronoun_row(one, Head(1, 2)), shown.row.weights[1, 2], atol=0.5 / 255 + 1e-6)
+    head = ChosenHead(layer=1, head=2, chosen_on="dev")
+    write_report(
+        tmp_path / "report.html",
+        [ReportRun(name="one", evidence=replace(evidence, head=head), sentences=[one])],
+        "A page",
+    )
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r'<span class="word pronoun"[^>]*>(.)</span>', page) == ["他", "们"]
+    assert "“他们” spreads its weight" in page or "“他们” gives" in page
 
 
 def test_maps_are_those_of_the_exhibit_within_half_a_step_of_a_byte() -> None:
@@ -130,3 +150,27 @@ def test_names_of_several_words_are_shown_as_the_text_has_them(own_run: Path, tm
     page = anaphora.load(own_run).attention(text, candidates=names).page(tmp_path / "page.html").path
     body = 'return [...at("row-sums").querySelectorAll("span")].map((one) => one.textContent);'
     assert in_browser(page.read_text(encoding="utf-8"), body, {}, tmp_path) == names
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_explorer_shows_a_pronoun_of_several_words_whole_and_lists_heads_as_its_language_does(
+    tmp_path: Path,
+) -> None:
+    shown = exhibit(THEY)
+    (one,) = entries(shown)
+    with spoken_in("zh"):
+        write_attention_page(tmp_path / "page.html", one, Head(1, 2))
+    seen = in_browser(
+        (tmp_path / "page.html").read_text(encoding="utf-8"),
+        """const texts = (query) => [...document.querySelectorAll(query)].map((one) => one.firstChild.textContent);
+        return { framed: texts("#row-words .pronoun"), chosen: texts("#row-words .chosen"),
+                 title: at("row-title").textContent, sums: at("row-sums").textContent,
+                 best: at("best-heads").textContent };""",
+        {},
+        tmp_path,
+    )
+    assert seen["framed"] == seen["chosen"] == ["他", "们"]
+    assert seen["title"] == "“他们”关注哪些词"
+    weights = shown.row.weights[1, 2, [1, 3]]
+    assert [float(share) for share in re.findall(r"0\.\d\d", seen["sums"])] == pytest.approx(weights, abs=0.008)
+    assert seen["best"].count("、") == 4 and "," not in seen["best"]

@@ -45,7 +45,7 @@ def block(group: str = "g", **rest: str) -> list[AttentionRecord]:
 
 def test_roles_are_words_and_special_tokens_count() -> None:
     one = record(1)
-    assert pictures.word_roles(one.example, word_weights(one).spans) == (3, [[2]], [[1]])
+    assert pictures.word_roles(one.example, word_weights(one).spans) == ([3], [[2]], [[1]])
 
 
 def test_a_sentence_s_pictures_say_in_their_titles_what_gets_most_of_the_pronoun_s_weight() -> None:

@@ -139,7 +139,7 @@ def marked_words(
 
     if example is not None and attending is not None:
         pronoun, antecedents, others = word_roles(example, spans)
-        if pronoun in attending:
+        if pronoun[0] in attending:
             return antecedents, others, "pronoun"
     return [], [], "attending word"
 

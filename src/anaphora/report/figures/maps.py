@@ -45,7 +45,7 @@ class QuadCell:
 
     words: Sequence[str]
     weights: ArrayLike
-    pronoun: int
+    pronoun: int | Sequence[int]
     antecedents: CandidateWords
     distractors: CandidateWords
     label: str = ""

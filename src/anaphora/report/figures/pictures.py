@@ -38,7 +38,7 @@ def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: 
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = maps[head.layer, head.head]
-    title = attention_title(row.words, weights[pronoun], [pronoun], antecedents, distractors, head)
+    title = attention_title(row.words, weights[pronoun].mean(axis=0), pronoun, antecedents, distractors, head)
     return heat_map_figure(row.words, weights, title, pronoun, antecedents, distractors)
 
 
@@ -47,12 +47,12 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = row.weights[head.layer, head.head]
-    title = attention_title(row.words, weights, [pronoun], antecedents, distractors, head)
+    title = attention_title(row.words, weights, pronoun, antecedents, distractors, head)
     return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
 
 
-def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateWords, CandidateWords]:
-    """Return the index of the pronoun's first word, and the word indices of each antecedent and other candidate.
+def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], CandidateWords, CandidateWords]:
+    """Return the word indices of the pronoun, of each antecedent, and of each other candidate.
 
     `words` has the (start, end) character span of each word.
     """
@@ -60,7 +60,7 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[int, CandidateW
     named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
     antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
     distractors = [words for index, words in enumerate(named) if index not in example.antecedents]
-    return pronoun[0], antecedents, distractors
+    return pronoun, antecedents, distractors
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:

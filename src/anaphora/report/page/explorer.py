@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.words import attending_layers
+from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.translation import _
+from anaphora.base.translation import _, pgettext
 from anaphora.data.example import Example, Span
 from anaphora.report.figures.pictures import word_roles
 from anaphora.report.page.answer_notes import no_pronoun_note
@@ -33,6 +34,7 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
         base64 of uint8}}}. There are W words; all indices count words, and a candidate is a list of word indices.
+        "pronoun" is an index, or a list of indices if the pronoun has several words.
         "answer" is the text of the chosen candidate, "" for none of them, None if there is no answer. "right" and
         "head_right" say whether the answer and the chosen head are right; "right" is None if there is no answer.
     """
@@ -55,7 +57,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
         "kind": example.factors.get("kind"),
         "type": example.factors.get("type"),
         "words": list(row.words),
-        "pronoun": pronoun,
+        "pronoun": _one_or_more(pronoun),
         "antecedents": antecedents,
         "distractors": distractors,
         "special": _special_words(row.spans),
@@ -78,12 +80,12 @@ def attention_entry(
     """
     attending = attending_layers(weights)
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
-    pronoun, antecedents, distractors = (None, [], []) if example is None else word_roles(example, spans)
+    pronoun, antecedents, distractors = ([], [], []) if example is None else word_roles(example, spans)
     return completed_entry(
         {
             "text": text,
             "words": list(words),
-            "pronoun": pronoun,
+            "pronoun": _one_or_more(pronoun) if pronoun else None,
             "antecedents": antecedents,
             "distractors": distractors,
             "special": _special_words(spans),
@@ -105,6 +107,17 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         **{name: [] for name in ("antecedents", "distractors", "special")},
         **entry,
     }
+
+
+def _one_or_more(words: list[int]) -> int | list[int]:
+    return words[0] if len(words) == 1 else words
+
+
+def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
+    """Return the raw weights of an entry's pronoun in one head, (W,): the mean over the pronoun's words."""
+    words = np.atleast_1d(sentence["pronoun"])
+    weights: NDArray[np.float64] = unpack_map(sentence["maps"]["raw"])[head.layer, head.head, words].mean(axis=0)
+    return weights
 
 
 def _special_words(spans: Sequence[Span]) -> list[int]:
@@ -233,6 +246,7 @@ def explorer_phrases() -> dict[str, str]:
         "old_browser": _("This browser cannot unpack the maps. Any browser of 2023 or later can."),
         "answers": _("The model answers "),
         "none_of_them": _("none of them"),
+        "list": pgettext("list", ", "),
         "right": _(" right"),
         "wrong": _(" wrong"),
         "points": _("; the chosen head points "),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+import numpy as np
+
 from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
@@ -15,7 +17,7 @@ from anaphora.report.figures.style import DOUBLE_COLUMN, PHONE
 from anaphora.report.headline import group_name, headline_sentence
 from anaphora.report.numbers import NOT_MEASURED, format_number, format_spread
 from anaphora.report.page.elements import FigureElement, ReportRun, Section, TableElement, table_of, with_rows
-from anaphora.report.page.explorer import unpack_map
+from anaphora.report.page.explorer import pronoun_row
 from anaphora.report.titles import attention_title
 from anaphora.report.wording import (
     Group,
@@ -193,13 +195,13 @@ def opening_pictures(run: ReportRun) -> list[FigureElement]:
     if not sentences or "raw" not in sentences[0]["maps"]:
         return []
     first, head = sentences[0], run.evidence.head
-    weights = unpack_map(first["maps"]["raw"])[head.layer, head.head, first["pronoun"]]
+    weights, pronoun = pronoun_row(first, head.position), np.atleast_1d(first["pronoun"]).tolist()
     roles = first["antecedents"], first["distractors"]
-    title = attention_title(first["words"], weights, [first["pronoun"]], *roles, head.position)
+    title = attention_title(first["words"], weights, pronoun, *roles, head.position)
     return [
         FigureElement(
             name=name,
-            figure=pronoun_row_figure(first["words"], weights, first["pronoun"], *roles, title, room=room),
+            figure=pronoun_row_figure(first["words"], weights, pronoun, *roles, title, room=room),
             alt=_("{title}: {text}").format(title=title, text=first["text"]),
         )
         for name, room in (("on-screen", DOUBLE_COLUMN), ("on-phone", PHONE))

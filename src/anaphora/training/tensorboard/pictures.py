@@ -271,7 +271,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 def _roles_by_word(example: Example, row: WordRow) -> dict[int, str]:
     pronoun, antecedents, distractors = word_roles(example, row.spans)
-    roles = {pronoun: "pronoun"}
+    roles = dict.fromkeys(pronoun, "pronoun")
     for role, mentions in (("antecedent", antecedents), ("distractor", distractors)):
         for mention in mentions:
             for index in mention if isinstance(mention, Sequence) else (mention,):

@@ -26,7 +26,7 @@ from anaphora.report.page.elements import (
     ShadedSentence,
     ShadedWord,
 )
-from anaphora.report.page.explorer import unpack_map
+from anaphora.report.page.explorer import pronoun_row
 from anaphora.report.wording import (
     group_label,
     head_name,
@@ -253,11 +253,10 @@ def _examples_section(run: ReportRun) -> Section:
 
 
 def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> ShadedSentence:
-    words, pronoun = sentence["words"], sentence["pronoun"]
-    row = unpack_map(sentence["maps"]["raw"])[head.layer, head.head, pronoun]
+    words, row = sentence["words"], pronoun_row(sentence, head)
     roles = {word: "other" for entry in sentence["distractors"] for word in entry}
     roles |= {word: "antecedent" for entry in sentence["antecedents"] for word in entry}
-    roles[pronoun] = "pronoun"
+    roles |= dict.fromkeys(np.atleast_1d(sentence["pronoun"]).tolist(), "pronoun")
     shaded = []
     for number, (word, weight) in enumerate(zip(words, row, strict=True)):
         if number in (sentence.get("special") or ()):

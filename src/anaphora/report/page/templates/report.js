@@ -154,7 +154,8 @@
     const words = [...shown.sentence.words.keys()].filter((word) => !special.has(word));
     return { words, rows: new Map(words.map((row) => [row, rowOf(layer, head, row, special)])) };
   }
-  const roleOf = (sentence, word) => word === sentence.pronoun ? "pronoun"
+  const pronounOf = (sentence) => [sentence.pronoun ?? []].flat(); // its words; none where a text has no pronoun
+  const roleOf = (sentence, word) => pronounOf(sentence).includes(word) ? "pronoun"
     : sentence.antecedents.some((entry) => entry.includes(word)) ? "antecedent"
     : sentence.distractors.some((entry) => entry.includes(word)) ? "other" : "";
   // The first word of the second of two texts.
@@ -173,6 +174,7 @@
     return places.map((place) => sentence.words[place]).join(sentence.language === "zh" ? "" : " ");
   }
   const quoted = (sentence, places) => `“${written(sentence, Array.isArray(places) ? places : [places])}”`;
+  const mean = (lines) => lines[0].map((_, place) => lines.reduce((all, line) => all + line[place], 0) / lines.length);
   const sum = (line, places) => places.reduce((all, place) => all + line[place], 0);
   const roundUp = (weight) => [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((top) => weight <= top + 1e-6) ?? weight;
 
@@ -206,7 +208,7 @@
     at("other-name").textContent = otherName(sentence);
     at("antecedent-name").hidden = !sentence.antecedents.length;
     at("other-name").hidden = !sentence.distractors.length;
-    at("pronoun-name").hidden = sentence.pronoun === null;
+    at("pronoun-name").hidden = !pronounOf(sentence).length;
     at("special-note").textContent = view.special ? "" : say("special_dropped");
     tell(sentence);
     fillMaps(names);
@@ -239,8 +241,8 @@
   function fillHeads() {
     const [layers, heads] = shown.shape, { sentence } = shown, box = at("choose-head");
     const edge = view.word !== null && view.to !== null;
-    const from = edge ? view.word : sentence.pronoun, gold = edge ? [view.to] : sentence.antecedents.flat();
-    const told = from !== null && gold.length > 0;
+    const from = edge ? [view.word] : pronounOf(sentence), gold = edge ? [view.to] : sentence.antecedents.flat();
+    const told = from.length > 0 && gold.length > 0;
     const one = heads === 1;
     at("picker-label").textContent = say(one ? "layer_label" : "head_label");
     at("picker-note").textContent = !told ? say("choose_edge")
@@ -264,8 +266,8 @@
         let mass = 0;
         button.disabled = shown.blank.has(layer);
         if (told && !button.disabled) {
-          const line = rowOf(layer, head, from);
-          mass = line ? sum(line, gold) : 0;
+          const lines = from.map((word) => rowOf(layer, head, word)).filter(Boolean);
+          mass = lines.length ? sum(mean(lines), gold) : 0;
           masses.push([layer, head, mass]);
           if (!one) button.textContent = mass.toFixed(1).replace("0.", ".").replace("1.0", "1");
         }
@@ -284,7 +286,7 @@
       const button = element("button", "link", nameOf(layer, head));
       button.type = "button";
       button.addEventListener("click", () => choose(layer, head, false));
-      return [n ? ", " : "", button, ` ${share(mass)}`];
+      return [n ? say("list") : "", button, ` ${share(mass)}`];
     })] : []));
     thumbnails();
   }
@@ -375,36 +377,40 @@
     const log = view.colours === "log";
     at("scale").replaceChildren(log ? say("log_low") : "0", bar, log ? say("log_high", { top }) : String(top));
   }
-  // The word whose row is shown: the pronoun, until another is chosen; null where a text has none.
-  const selected = () => [hovered, view.word, shown.sentence.pronoun].find((place) => drawn.rows.has(place)) ?? null;
+  // The words whose mean row is shown: those of the pronoun, until another is chosen; none where a text has no pronoun.
+  const selected = () => {
+    const one = [hovered, view.word].find((place) => drawn.rows.has(place));
+    return one === undefined ? pronounOf(shown.sentence).filter((place) => drawn.rows.has(place)) : [one];
+  };
   function fill(words, weightOf, chosen) {
     for (const [place, one] of words) {
       const weight = weightOf(place);
       paint(one, weight, top);
       one.lastChild.textContent = weight >= 0.015 ? share(weight) : "";
-      one.classList.toggle("chosen", place === chosen);
+      one.classList.toggle("chosen", chosen.includes(place));
     }
   }
-  function titled(line, title, place) {
+  function titled(line, title, places) {
     const [before, after] = data.phrases[title].split("{word}");
-    const name = element("b", "", `“${shown.sentence.words[place]}”`);
+    const name = element("b", "", quoted(shown.sentence, places));
     name.lang = shown.sentence.language;
     line.replaceChildren(before, name, after);
   }
   function draw() {
-    const { sentence } = shown, chosen = selected(), line = drawn.rows.get(chosen);
-    for (const name of ["column-title", "column-words", "arcs"]) at(name).hidden = chosen === null;
-    if (chosen === null) {
+    const { sentence } = shown, chosen = selected();
+    for (const name of ["column-title", "column-words", "arcs"]) at(name).hidden = !chosen.length;
+    if (!chosen.length) {
       at("row-title").textContent = say("choose_word");
-      fill(rowWords, () => 0, null);
+      fill(rowWords, () => 0, []);
       at("row-sums").replaceChildren();
       canvas();
       return;
     }
+    const line = mean(chosen.map((place) => drawn.rows.get(place)));
     titled(at("row-title"), "row", chosen);
     titled(at("column-title"), "column", chosen);
     fill(rowWords, (place) => line[place], chosen);
-    fill(columnWords, (place) => drawn.rows.get(place)[chosen], chosen);
+    fill(columnWords, (place) => sum(drawn.rows.get(place), chosen), chosen);
     const named = [...sentence.antecedents.map((entry) => [say("antecedent"), entry]), ...sentence.distractors.map((entry) => [otherName(sentence), entry])];
     const sums = at("row-sums");
     sums.replaceChildren();
@@ -419,7 +425,7 @@
   // The row once more as arcs from the word that attends; a wider and darker arc is more weight.
   function arcs(line, chosen) {
     const box = at("row-words"), target = at("arcs"), height = (place) => rowWords.get(place).offsetTop;
-    const oneLine = drawn.words.every((place) => Math.abs(height(place) - height(chosen)) < 8);
+    const oneLine = drawn.words.every((place) => Math.abs(height(place) - height(chosen[0])) < 8);
     box.parentElement.classList.toggle("broken", !oneLine); // arcs would run across the words of other lines
     if (!oneLine) { target.replaceChildren(); return; }
     const origin = box.getBoundingClientRect();
@@ -430,10 +436,10 @@
     const HIGH = 64, drawnArcs = [];
     target.setAttribute("width", origin.width);
     target.setAttribute("height", HIGH + origin.height);
-    const [x, y] = centre(chosen);
+    const [[first, y], [last]] = [centre(chosen[0]), centre(chosen[chosen.length - 1])], x = (first + last) / 2;
     for (const place of drawn.words) {
       const weight = line[place];
-      if (weight < 0.03 || place === chosen) continue;
+      if (weight < 0.03 || chosen.includes(place)) continue;
       const [toX, toY] = centre(place), arc = document.createElementNS(target.namespaceURI, "path");
       const high = Math.min(HIGH - 6, 12 + Math.abs(toX - x) / 6);
       arc.setAttribute("d", `M${x} ${y + HIGH}C${x} ${y + HIGH - high * 1.3} ${toX} ${toY + HIGH - high * 1.3} ${toX} ${toY + HIGH}`);
@@ -522,7 +528,7 @@
         }
       });
     }
-    const order = new Map(words.map((place, n) => [place, n])), chosen = order.get(selected());
+    const order = new Map(words.map((place, n) => [place, n])), chosen = selected().map((place) => order.get(place));
     const border = words.findIndex((place) => sentence.segments?.[place] === 1);
     if (border > 0) {
       pen.lineWidth = 2;
@@ -534,12 +540,11 @@
     }
     pen.lineWidth = 1.5;
     pen.strokeStyle = "#1d2330";
-    if (chosen !== undefined) {
-      pen.strokeRect(margin, tall + chosen * size, count * size, size);
-      pen.strokeRect(margin + chosen * size, tall, size, count * size);
+    if (chosen.length) {
+      pen.strokeRect(margin, tall + chosen[0] * size, count * size, chosen.length * size);
+      pen.strokeRect(margin + chosen[0] * size, tall, chosen.length * size, count * size);
     }
-    const row = order.get(sentence.pronoun);
-    if (row !== undefined) {
+    for (const row of pronounOf(sentence).filter((place) => order.has(place)).map((place) => order.get(place))) {
       pen.lineWidth = 2;
       for (const [role, entries] of [["other", sentence.distractors], ["antecedent", sentence.antecedents]]) {
         pen.strokeStyle = colour[role];
@@ -587,7 +592,7 @@
     const way = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
     if (!way) return;
     event.preventDefault();
-    const first = selected() ?? drawn.words[0], start = cell ?? [first, first];
+    const first = selected()[0] ?? drawn.words[0], start = cell ?? [first, first];
     point(drawn.words.indexOf(start[0]) + way[0], drawn.words.indexOf(start[1]) + way[1]);
   });
   // A page that asks for more sentences hands each one over as an event.
