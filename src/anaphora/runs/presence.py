@@ -33,12 +33,13 @@ def refuse_missing(settings: Any) -> None:
     if device is not None:
         refuse_missing_device(device)
     runs = run_directories(getattr(settings, "runs", ()))
-    single = [getattr(settings, name, None) for name in ("resume", "weights", *(() if runs else ("run",)))]
+    single = {name: getattr(settings, name, None) for name in ("resume", "weights", *(() if runs else ("run",)))}
     if not runs and getattr(settings, "run", None) == _DEFAULT_RUN and not Path(_DEFAULT_RUN).exists():
         way_out = f"anaphora demo trains it, and run={SHIPPED} is the run inside the package"
         raise UserError(f"run ({_DEFAULT_RUN}): there is no such folder; {way_out}")
-    for name in (*runs, *filter(None, single)):
-        _refuse_missing_run(name, any_model=getattr(settings, "any_model", False))
+    for setting, name in (*(("runs", name) for name in runs), *single.items()):
+        if name:
+            _refuse_missing_run(setting, name, any_model=getattr(settings, "any_model", False))
     data = getattr(settings, "data", None)
     if isinstance(data, Data) and getattr(settings, "resume", None) is None:
         from anaphora.data.store import files_read
@@ -46,7 +47,7 @@ def refuse_missing(settings: Any) -> None:
         files_read(data)
 
 
-def _refuse_missing_run(name: str, any_model: bool) -> None:
+def _refuse_missing_run(setting: str, name: str, any_model: bool) -> None:
     if name == SHIPPED:
         shipped_folder()
         return
@@ -54,7 +55,7 @@ def _refuse_missing_run(name: str, any_model: bool) -> None:
     if name.startswith(HUB_PREFIX) or any((folder / one).exists() for one in _OF_A_MODEL):
         return
     if any_model and not folder.is_dir():
-        raise no_folder_error("model", name)
+        raise no_folder_error(setting, name)
     needed = f", and {CONFIG} of a model" if any_model else ""
     raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed})")
 
