@@ -91,6 +91,17 @@ def test_a_line_says_whether_the_chosen_head_points_where_the_answer_is(
     assert not any("points" in note for note in replied(run, TEXT, "Anna", "Emma")["notes"])  # no head was chosen
 
 
+def test_the_line_counts_the_row_of_the_pronoun_and_not_that_of_its_contraction() -> None:
+    run = anaphora.load()
+    text = "Anna thanked Emma because she'd've helped."
+    head = run.head_for(text)
+    assert head is not None
+    (line,) = [note for note in replied(run, text, "Anna", "Emma")["notes"] if "Layer" in note]
+    assert line in run.explain(text, candidates=["Anna", "Emma"], layer=head.layer, head=head.head, language="en").notes
+    whole = run.attention(text, candidates=["Anna", "Emma"]).row("she'd've", head.layer, head.head)
+    assert f"{max(whole.to('Anna'), whole.to('Emma')):.2f}" not in line  # or nothing is tested here
+
+
 def test_the_line_says_if_labels_trained_the_chosen_head(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = own_run / "config.yaml"
     supervised = re.sub(

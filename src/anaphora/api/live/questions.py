@@ -18,12 +18,12 @@ from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, 
 from anaphora.analysis.maps.words import word_tokens
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.calibration import shares_at
-from anaphora.api.maps import SentenceAttention, labelled_attention
+from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
 from anaphora.data.batches.encoded import EncodedSplit
-from anaphora.data.example import Example, overlapping
+from anaphora.data.example import Example, Span, overlapping
 from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import UnknownWords, unknown_words
@@ -143,7 +143,7 @@ def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
         "spans": [list(span) for span in attention.spans],
         "pronoun": None if question.example is None else list(question.example.pronoun),
         "answers": answers,
-        "notes": _notes(model, question, attention, unknown, answers),
+        "notes": _notes(model, question, tokens.spans, maps, unknown, answers),
         "chosen": None if head is None else [head.layer, head.head],
         "is_decoder": not isinstance(model, OpenRun) and model.is_decoder,
         "seconds": round(time.perf_counter() - started, 3),
@@ -175,10 +175,12 @@ def _run_reply(
 def _notes(
     model: AnyModel,
     question: LiveQuestion,
-    attention: SentenceAttention,
+    spans: Sequence[Span],
+    maps: NDArray[np.float32],
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
+    """Return the notes below the answer; `maps` is (L, H, T, T) over the tokens, whose characters are `spans`."""
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))
@@ -187,10 +189,10 @@ def _notes(
     elif answers is None and unknown.is_readable:
         notes.append(too_few_note(question.text[slice(*example.pronoun)]))
     elif answers is not None and (head := model.head_for(question.text)) is not None:
-        rows = overlapping(attention.spans, example.pronoun)
-        row = attention.weights[head.layer, head.head, rows].mean(axis=0)
+        # Of "she'd", the row of "she" alone counts, as in every measurement.
+        row = maps[head.layer, head.head, overlapping(spans, example.pronoun)].mean(axis=0)
         weights = [
-            sum(float(row[overlapping(attention.spans, mention)].sum()) for mention in mentions)
+            sum(float(row[overlapping(spans, mention)].sum()) for mention in mentions)
             for mentions in example.candidates
         ]
         names = [example.words(number) for number in range(len(weights))]
