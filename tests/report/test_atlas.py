@@ -52,6 +52,16 @@ def test_answers_that_are_gained_or_kept_are_not_called_fewer(
         assert not any(re.search(r"少答对 −|\d–", one) for one in findings([entry]))
 
 
+def test_models_are_listed_in_chinese_with_chinese_commas(evidence: Evidence) -> None:
+    whole = evidence.languages["en"]
+    best = replace(whole.intervals, candidate_accuracy=Interval(0.98, 1.0))
+    alone = replace(evidence, languages={"en": replace(whole, intervals=best)})
+    names = ("mine", "yours")
+    entries = [AtlasEntry(model=name, is_decoder=False, corpus="gap", evidence=alone, heads={}) for name in names]
+    with spoken_in("zh"):
+        assert "mine、yours。" in next(findings(entries))
+
+
 def test_a_head_is_above_all_only_where_all_was_measured_and_what_was_not_is_left_out(evidence: Evidence) -> None:
     whole = evidence.languages["en"]
     best = replace(whole.intervals, candidate_accuracy=Interval(0.98, 1.0))

@@ -16,7 +16,7 @@ from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head
 from anaphora.base.batch import Batch, EncoderInput
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
-from anaphora.base.translation import _, spoken_language
+from anaphora.base.translation import _, pgettext, spoken_language
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import find_span, last_pronoun
@@ -176,7 +176,7 @@ def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | No
             subwords.setdefault(number, []).append(label)
     split = ["·".join(parts) for parts in subwords.values() if len(parts) > 1]
     note = _("Split into subwords that the model knows: {words}. What it does there means little.")
-    return note.format(words=", ".join(dict.fromkeys(split))) if split else None
+    return note.format(words=pgettext("list", ", ").join(dict.fromkeys(split))) if split else None
 
 
 def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> str | None:
@@ -192,7 +192,7 @@ def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Exa
         "Candidates that are no words of the vocabulary, read one character at a time: {words}. What the model does "
         "there means little."
     )
-    return note.format(words=", ".join(dict.fromkeys(split))) if split else None
+    return note.format(words=pgettext("list", ", ").join(dict.fromkeys(split))) if split else None
 
 
 def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[EncoderInput, Batch | None, TokenizedText]:

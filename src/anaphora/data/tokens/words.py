@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.base.errors import UserError
 from anaphora.base.language import stands_alone, words_of
+from anaphora.base.translation import pgettext
 from anaphora.data.example import Example, Span, overlapping
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first words as a comma-separated list, followed by the number of omitted words."""
+        """Return the first words as a list in the spoken language, followed by the number of omitted words."""
         more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
-        return ", ".join(self.words[:_SHOWN_WORDS]) + more
+        return pgettext("list", ", ").join(self.words[:_SHOWN_WORDS]) + more
 
 
 @dataclass(frozen=True)

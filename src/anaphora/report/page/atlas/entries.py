@@ -142,7 +142,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
             _("With its whole interval above all three: {models}.")
             if above
             else _("No model is above all three with its whole interval.")
-        ).format(models=", ".join(above))
+        ).format(models=pgettext("list", ", ").join(above))
         if compared
         else "",
     )

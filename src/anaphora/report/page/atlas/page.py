@@ -61,8 +61,8 @@ def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[s
         ),
         openings=[one for of_corpus in corpora.values() for one in findings(of_corpus)],
         facts=[
-            (_("models"), ", ".join(entry.model for entry in first)),
-            (_("data"), ", ".join(label(corpus_names(), name) for name in corpora)),
+            (_("models"), pgettext("list", ", ").join(entry.model for entry in first)),
+            (_("data"), pgettext("list", ", ").join(label(corpus_names(), name) for name in corpora)),
             (_("measured on"), label(split_names(), split)),
             (_("untrained models of each"), format_count(min(e.evidence.untrained_models for e in entries))),
         ],
@@ -263,7 +263,11 @@ def _causal_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     untested = [entry.model for entry in entries if entry.untested]
     if untested:
         elements.append(
-            NoteElement(text=_("Not tested, for they answer nothing: {models}.").format(models=", ".join(untested)))
+            NoteElement(
+                text=_("Not tested, for they answer nothing: {models}.").format(
+                    models=pgettext("list", ", ").join(untested)
+                )
+            )
         )
     return elements
 
@@ -287,7 +291,7 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
     ]
     if decoders := list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder)):
         text = _("In {models} a pronoun sees only what stands before it: what follows is not visible to it.")
-        texts.append(text.format(models=", ".join(decoders)))
+        texts.append(text.format(models=pgettext("list", ", ").join(decoders)))
     for entry in entries:
         if entry.unread is not None:
             text = _(

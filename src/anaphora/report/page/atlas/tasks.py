@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from anaphora.base.translation import _
+from anaphora.base.translation import _, pgettext
 from anaphora.report.antecedents import FORM_COLUMNS, RULES, interval_of, row_of, share_and_head
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
@@ -63,7 +63,7 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
         ]
     if unselected := [entry.model for entry in entries if entry.unselected]:
         text = _("Not asked here, for they read one pronoun of a text apart from the rest: {models}.")
-        elements.append(NoteElement(text=text.format(models=", ".join(unselected))))
+        elements.append(NoteElement(text=text.format(models=pgettext("list", ", ").join(unselected))))
     return elements
 
 
