@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from chromium import in_browser
 from fontTools.ttLib import TTFont
 
 from anaphora.base.translation import spoken_in
@@ -159,6 +160,14 @@ def test_each_matrix_states_the_range_of_its_colours(tmp_path: Path) -> None:
     assert "below zero" not in element(html, "key")
     shifted = rendered(tmp_path / "walk.html", "#step=7")
     assert "below zero" in element(shifted, "key")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_matrices_that_fit_in_one_line_stand_in_one_line(tmp_path: Path) -> None:
+    body = """for (let step = 0; step < 4; step++) at("next").click();
+    return [...document.querySelectorAll("#stage figure")].map((one) => one.getBoundingClientRect().top);"""
+    tops = in_browser(written(tmp_path, by_hand()), body, {"early": True}, tmp_path, "--window-size=900,700")
+    assert len(tops) == 3 and len(set(tops)) == 1
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
