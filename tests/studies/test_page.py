@@ -196,6 +196,12 @@ def test_a_measure_that_runs_along_an_axis_is_drawn_as_a_curve() -> None:
     assert nothing_is_cut(figure)
 
 
+def test_an_axis_with_a_single_position_has_one_tick() -> None:
+    listed = [record(cell.name, seed, 0.9, 0.5, group="distance 3") for cell in cells() for seed in range(3)]
+    axes = draw_study_figures(summarise(plan(), cells(), listed))["distance_task_accuracy"].axes[1]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["3"]
+
+
 def test_models_with_something_done_to_them_stand_beside_the_same_as_trained() -> None:
     listed = []
     for cell in cells():

@@ -251,11 +251,13 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
     """Set the scale of the x axis: logarithmic for positive positions that span a factor of 8, otherwise linear.
 
-    `panel_width` is in inches.
+    A logarithmic axis and one with a single position have ticks at the positions. `panel_width` is in inches.
     """
-    if min(positions) > 0 and max(positions) / min(positions) >= 8:
+    ticks = sorted(set(positions))
+    is_logarithmic = ticks[0] > 0 and ticks[-1] / ticks[0] >= 8
+    if is_logarithmic:
         axes.set_xscale("log", base=2)
-        ticks = sorted(set(positions))
+    if is_logarithmic or len(ticks) == 1:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
