@@ -220,7 +220,7 @@
       line.append(element("th", "", name));
       for (const { shares } of columns) {
         const cell = element("td", shares[place] === Math.max(...shares) ? "best" : ""), bar = element("span", "bar");
-        bar.style.width = `${(6 * shares[place]).toFixed(2)}rem`;
+        bar.style.width = `calc(${shares[place].toFixed(4)} * var(--bar))`;
         cell.append(bar, `${(100 * shares[place]).toFixed(1)} %`);
         line.append(cell);
       }

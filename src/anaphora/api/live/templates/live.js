@@ -121,7 +121,7 @@
       line.append(element("th", "", one.candidate ?? say.none));
       for (const answers of edited?.answers ? [plain.answers, edited.answers] : [plain.answers]) {
         const share = answers[place].share, cell = element("td"), bar = element("span", "bar");
-        bar.style.width = `${(6 * share).toFixed(2)}rem`;
+        bar.style.width = `calc(${share.toFixed(4)} * var(--bar))`;
         cell.append(bar, `${(100 * share).toFixed(1)} %`);
         line.append(cell);
       }
