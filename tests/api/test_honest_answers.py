@@ -149,6 +149,12 @@ def test_a_damaged_calibration_is_one_line(own_run: Path, content: str) -> None:
         replied(anaphora.load(own_run), TEXT, "Anna", "Emma")
 
 
+def test_the_error_on_the_items_of_the_calibration_is_told_to_be_theirs(own_run: Path, script: Any) -> None:
+    assert "fitted on data" not in script("evaluate", f"run={own_run}", "calibrate=dev").out
+    assert "the temperatures were fitted on data=" in script("evaluate", f"run={own_run}", "split=dev").out
+    assert "fitted on data" not in script("evaluate", f"run={own_run}").out
+
+
 def test_evaluate_calibrates_on_one_split_and_measures_another(own_run: Path, script: Any) -> None:
     status, out, err = script("evaluate", f"run={own_run}", "calibrate=dev")
     assert status == 0, err

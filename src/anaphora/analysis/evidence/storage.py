@@ -95,6 +95,15 @@ def answer_temperatures(run: Run) -> dict[str, float]:
     return {}
 
 
+def calibrated_on(run: Run) -> tuple[str, str]:
+    """Return the kind of data and the split on which the temperatures of a run were fitted; ("", "") if unknown."""
+    for path in calibration_paths(run):
+        if path.exists():
+            stored = read_json(path, {"temperatures": {str: float}})
+            return str(stored.get("data", "")), str(stored.get("fitted_on", ""))
+    return "", ""
+
+
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
     """Write the temperatures of a run's answers and the entries of `about`, and return the path.
 

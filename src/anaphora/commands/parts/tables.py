@@ -89,6 +89,19 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 
 @in_language_of_messages
+def print_fitted_here(data: str, split: str) -> None:
+    """Print that the temperatures were fitted on the measured split, so that their error is not one of unseen items."""
+    print_phrase(
+        N_(
+            "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
+            "unseen items"
+        ),
+        data=data,
+        split=_split_name(split),
+    )
+
+
+@in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
     """Print the perplexity and the number of masked tokens."""
     print_phrase(
