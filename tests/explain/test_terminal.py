@@ -110,6 +110,12 @@ def test_a_sentence_without_candidates_shows_the_weights_of_its_last_pronoun_alo
     assert "The model's answer" not in out and POINTS not in out
 
 
+def test_a_candidate_with_a_line_break_stays_on_one_line(finished: Path, script: Script) -> None:
+    question = ("text=Anna\nBell met Tom because she left .", "pronoun=she", "candidates=[Anna\nBell,Tom]")
+    _, out, _ = script("explain", *question, f"run={finished}", "layer=0", "head=0")
+    assert "Anna Bell  0." in out
+
+
 def test_a_sentence_without_a_pronoun_needs_a_pronoun_or_a_row(finished: Path, script: Script) -> None:
     question = ("explain", "text=Anna met Tom.", f"run={finished}", "layer=0", "head=0")
     status, _, err = script(*question)

@@ -70,9 +70,8 @@ def _print_bars(console: Console, title: str, names: Sequence[str], shares: NDAr
     table = Table.grid(padding=(0, 2, 0, 0))
     for position in np.argsort(-shares, kind="stable")[:_MAX_WEIGHTS]:
         share = float(shares[position])
-        table.add_row(
-            Text(names[position]), f"{share:.{digits}f}", Text("█" * round(_BAR_WIDTH * share), style=_FOLLOWED_STYLE)
-        )
+        name = " ".join(names[position].split()) or names[position]  # a name may have a line break
+        table.add_row(Text(name), f"{share:.{digits}f}", Text("█" * round(_BAR_WIDTH * share), style=_FOLLOWED_STYLE))
     console.print()
     console.print(Text(title, style="bold"))
     console.print(table)
