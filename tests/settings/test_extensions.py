@@ -33,9 +33,10 @@ from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.registered import REGISTERED
 from anaphora.settings.run import Config, config_yaml, read_config
 from anaphora.settings.typed import resolve
-from anaphora.settings.variants import REGISTERED, SLOTS, VARIANTS, register
+from anaphora.settings.variants import SLOTS, VARIANTS, register
 
 pytestmark = pytest.mark.usefixtures("own_parts")
 ROOT = Path(__file__).parents[2]

@@ -30,7 +30,7 @@ from anaphora.data.records import decoded, item_columns, rows_of, schema_of, tab
 from anaphora.data.text import Text
 from anaphora.settings import data as data_settings
 from anaphora.settings.data import SPLITS
-from anaphora.settings.variants import REGISTERED, source_of
+from anaphora.settings.registered import REGISTERED, source_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -186,6 +186,7 @@ def load(settings: data_settings.Data) -> Corpus:
     fingerprint = _fingerprint(settings)
     directory = cache_folder() / f"{settings.kind}-{fingerprint}"
     remove_leftovers(cache_folder(), depth=0)  # even if nothing is written: another process may have built the corpus
+    about: dict[str, Any] | None = None
     if not directory.exists():
         reader = reader_module(settings)
         with cache_advice():
@@ -203,12 +204,12 @@ def load(settings: data_settings.Data) -> Corpus:
         words = reader["known_words"](settings) if "known_words" in reader else []
         try:
             with cache_advice():
-                _write(directory, splits, report, words, schema_of(item_columns(settings)))
+                about = _write(directory, splits, report, words, schema_of(item_columns(settings)))
         except UserError:
             # Another process may have built the same corpus meanwhile.
             if not directory.exists():
                 raise
-    return _open(directory, fingerprint)
+    return _open(directory, fingerprint, about)
 
 
 def cache_folder() -> Path:
@@ -298,8 +299,9 @@ def _fingerprint(settings: data_settings.Data) -> str:
     total = hashlib.sha256(json.dumps(dataclasses.asdict(settings), sort_keys=True).encode())
     total.update(source_of(settings).encode())
     # It is unknown which modules of this package a reader from outside imports, so all data code is hashed.
-    reading = "anaphora.data" if type(settings) in REGISTERED else settings.reader
-    total.update(code_digest(__name__, reading).encode())
+    is_own = type(settings) in REGISTERED
+    reading = ("anaphora.data", "anaphora.settings.variants") if is_own else (settings.reader,)
+    total.update(code_digest(__name__, *reading).encode())
     for name, path in files_read(settings).items():
         total.update(name.encode())
         try:
@@ -311,7 +313,8 @@ def _fingerprint(settings: data_settings.Data) -> str:
 
 def _write(
     directory: Path, splits: Splits, report: ReadingReport, words: Sequence[str], schema: pyarrow.Schema
-) -> None:
+) -> dict[str, Any]:
+    """Write a corpus to the cache, and return its description."""
     from pyarrow import ipc
 
     with atomic_directory(directory) as draft:
@@ -320,16 +323,15 @@ def _write(
                 file.write_table(table_of(splits[name], schema))
         about = {"rows": report.rows, "dropped": list(map(list, report.dropped)), "words": list(words)}
         write_json(draft / _ABOUT, {**about, "digests": _digests(draft, about)})
+    return about
 
 
-def _open(directory: Path, fingerprint: str) -> Corpus:
+def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) -> Corpus:
+    """Open a cached corpus; check its digests unless this process has just `written` it with this description."""
     from pyarrow import ipc, memory_map
 
     try:
-        about = read_json(directory / _ABOUT, _ABOUT_SHAPE)
-        digests = about.pop("digests")
-        if _digests(directory, about) != digests:
-            raise UserError("its contents are not what was written")
+        about = written or _checked_description(directory)
         splits = {name: ipc.open_file(memory_map(str(directory / f"{name}.arrow"))).read_all() for name in SPLITS}
     except (OSError, ValueError) as error:
         reason = one_line(error)[:200]
@@ -343,6 +345,15 @@ def _open(directory: Path, fingerprint: str) -> Corpus:
         report=ReadingReport(about["rows"], tuple((where, reason) for where, reason in about["dropped"])),
         fingerprint=fingerprint,
     )
+
+
+def _checked_description(directory: Path) -> dict[str, Any]:
+    """Return the description of a cached corpus; raise UserError if it or a file is not what was written."""
+    about: dict[str, Any] = read_json(directory / _ABOUT, _ABOUT_SHAPE)
+    digests = about.pop("digests")
+    if _digests(directory, about) != digests:
+        raise UserError("its contents are not what was written")
+    return about
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:

@@ -25,6 +25,7 @@ from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 from anaphora.settings.model import prediction as prediction_settings
+from anaphora.settings.registered import REGISTERED, Registration
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,6 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
     slot.settings: _variants_of(slot.settings) for slot in SLOTS.values()
 }
 """Variants by name, for the base class of each slot; `register` adds to them."""
-
-
-@dataclass(frozen=True)
-class Registration:
-    """Variant from outside the package: its option, such as "model/position=decay", and its build function."""
-
-    option: str
-    build: Callable[..., Any]
-
-
-REGISTERED: dict[type[Any], Registration] = {}
 
 
 def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any] | None = None) -> None:
@@ -164,22 +154,3 @@ def _type_name(kind: type[Any]) -> str:
     if kind is type(None):
         return "nothing"
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def source_of(settings: object) -> str:
-    """Return the source code of the file or notebook cell that builds a registered variant; "" for a built-in variant.
-
-    Raises:
-        UserError: the source cannot be read.
-    """
-    registration = REGISTERED.get(type(settings))
-    if registration is None:
-        return ""
-    try:
-        # Of a function, `getsource` would leave out the rest of its file or cell, on which it may depend.
-        lines, _ = inspect.findsource(inspect.unwrap(registration.build))
-    except (OSError, TypeError):
-        raise UserError(
-            f"{registration.option}: the source of its build is not found; write it as a function in a file"
-        ) from None
-    return "".join(lines)

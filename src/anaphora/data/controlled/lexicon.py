@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,14 @@ class Lexicon:
     names: Mapping[str, tuple[str, ...]]  # by gender; the last DISTRACTOR_ONLY_NAMES are only distractors in training
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file as a dictionary."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def read_toml(path: Path) -> Mapping[str, Any]:
+    """Read a TOML file as a mapping, which callers share and must not change."""
+    return _parsed(path.read_text(encoding="utf-8"))
+
+
+@lru_cache(64)  # making a corpus reads the same files for its sentences and for its words
+def _parsed(toml: str) -> Mapping[str, Any]:
+    return tomllib.loads(toml)
 
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> Lexicon:

@@ -8,9 +8,9 @@ neither, although each occurs in other pairs. At level L1, an octad has only the
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import cycle, islice
+from itertools import cycle, islice, repeat
 from typing import NamedTuple
 
 from anaphora.data.controlled import compositions
@@ -184,8 +184,9 @@ class OctadGenerator:
         self.content, self.quads, self.cue_type = compositions.load(language), quads, cue_type
         self.texts = compositions.load_texts(language) if cue_type == SHORT_TEXT else None
         self.withheld = WithheldPairs(self.content, seed)
-        self._lead: Counter[tuple[str, str, str, str]] = Counter()  # uses of a state for agents minus for patients
-        self._pairs: Counter[tuple[str, str, str]] = Counter()
+        # By split, level and voices: the uses of each state for agents minus those for patients.
+        self._lead: defaultdict[tuple[str, str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
+        self._pairs: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)  # by split and predicate
         self._turns: dict[tuple[str, str], Iterator[Predicate]] = {}
         invented = invented_names(quads.lexicon, seed)
         held_out = quads.holdout.invented_for_test
@@ -265,18 +266,17 @@ class OctadGenerator:
         and voice predict the answer.
         """
         chosen = []
-        voices = self.withheld.voices(predicate, level, split)
+        lead = self._lead[split, level, self.withheld.voices(predicate, level, split)]
+        shown = self._pairs[split, predicate.name]
         for participant, sign in zip(PARTICIPANTS, (1, -1), strict=True):
-
-            def cost(state: State, sign: int = sign) -> tuple[float, float]:
-                lead = sum(self._lead[split, level, voice, state.text] for voice in voices) / len(voices)
-                shown = self._pairs[split, predicate.name, state.text]
-                return shown + LEAD_WEIGHT * sign * lead, chance.random()
-
-            state = min(self.withheld.states(predicate, participant, level), key=cost)
-            for voice in voices:
-                self._lead[split, level, voice, state.text] += sign
-            self._pairs[split, predicate.name, state.text] += 1
+            states = self.withheld.states(predicate, participant, level)
+            weight = LEAD_WEIGHT * sign
+            texts = [state.text for state in states]
+            uses, leads = map(shown.get, texts, repeat(0)), map(lead.get, texts, repeat(0))
+            costs = [(used + weight * ahead, chance.random()) for used, ahead in zip(uses, leads, strict=True)]
+            state = states[costs.index(min(costs))]
+            lead[state.text] += sign
+            shown[state.text] += 1
             chosen.append(state)
         return chosen
 

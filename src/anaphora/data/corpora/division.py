@@ -20,7 +20,7 @@ from anaphora.base.language import NUL
 from anaphora.data.example import Example, Span
 from anaphora.data.text import Text
 from anaphora.settings.data import SPLITS, Data, ExternalCorpus
-from anaphora.settings.variants import REGISTERED
+from anaphora.settings.registered import REGISTERED
 
 if TYPE_CHECKING:
     import pyarrow
