@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from anaphora.settings import data as data_settings
 if TYPE_CHECKING:
     import pyarrow
 
-_GROUPS_AT_ONCE = 1024
+_GROUPS_AT_ONCE = 128  # few, so that their objects fit into the processor's cache
 _MEMBERS_KEPT = 4096
 _AS_JSON = json.JSONEncoder(ensure_ascii=False).encode
 ITEM_COLUMNS = {
@@ -66,7 +66,7 @@ def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, schema: 
 
     if isinstance(items, pyarrow.Table):
         return items
-    return _typed(columns_of(items), schema) if items else schema.empty_table()
+    return pyarrow.table(columns_of(items), schema=schema) if items else schema.empty_table()
 
 
 class GroupRows:
@@ -107,8 +107,10 @@ class GroupRows:
         return pyarrow.table(columns, schema=schema)
 
     def _convert(self) -> None:
+        import pyarrow
+
         columns = columns_of([example for group in self._groups for example in group], has_whole_words=True)
-        self._tables.append(_typed(columns, schema_of()))
+        self._tables.append(pyarrow.table(columns, schema=schema_of()))
         self._groups.clear()
 
 
@@ -120,26 +122,6 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
             columns["factors"] = [_factors(item) for item in items if isinstance(item, Example)]
         columns["factors"] = _written_factors(columns["factors"])
     return columns
-
-
-def _typed(columns: Mapping[str, list[Any]], schema: pyarrow.Schema) -> pyarrow.Table:
-    """Convert a list per column to a table; nested columns are flattened first, which takes half as long."""
-    import pyarrow
-
-    return pyarrow.table([_array(columns[field.name], field.type) for field in schema], schema=schema)
-
-
-def _array(values: Sequence[Any], kind: pyarrow.DataType) -> pyarrow.Array:
-    """Convert values to an array of a type; lists, which must not be None, level by level."""
-    import pyarrow
-
-    if not pyarrow.types.is_nested(kind):
-        return pyarrow.array(values, kind)
-    flat = _array(list(chain.from_iterable(values)), kind.value_type)
-    if pyarrow.types.is_fixed_size_list(kind):
-        return pyarrow.FixedSizeListArray.from_arrays(flat, type=kind)
-    offsets = pyarrow.array([0, *accumulate(map(len, values))], pyarrow.int32())
-    return pyarrow.ListArray.from_arrays(offsets, flat, type=kind)
 
 
 def _factors(item: Example) -> dict[str, str]:

@@ -327,7 +327,7 @@ def make_example(
     if event_names is not None:
         factors["event_names"] = ",".join(str(slot_spans[slot][number][0]) for slot, number in event_names)
     if focal is not None and focal < len(candidates):
-        factors["focal"] = ",".join(map(str, sorted(map(place_of, range(focal)))))
+        factors["focal"] = _focal(in_order, focal)
     if len(pronoun_spans) > 1:
         factors["pronouns"] = str(len(pronoun_spans))
     pair = f"{place.group}/{order}/{which}" + (f"/{cell}" if cell else "")
@@ -335,3 +335,9 @@ def make_example(
     return unchecked_example(
         text, place.language, pronoun_spans[which], candidates, antecedents, place.group, pair, factors
     )
+
+
+@cache
+def _focal(in_order: tuple[int, ...], count: int) -> str:
+    """Return the indices of the candidates in the first `count` slots, as in the factor `focal`."""
+    return ",".join(map(str, sorted(map(in_order.index, range(count)))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from anaphora.data.controlled.templates import CLOSERS, STOPS
@@ -82,27 +83,31 @@ class Sentence:
         pronoun_words = [0] * len(pronouns)
         for before, words, is_pronoun, number, is_start in self._gaps:
             text += before
+            count += words + 1
+            if is_pronoun:
+                word = pronouns[number]
+                if is_start:
+                    word = word[0].upper() + word[1:]
+                start = len(text)
+                text += word
+                pronoun_spans[number], pronoun_words[number] = (start, len(text)), count
+                continue
             if number == _NUMBER_OF_CUE:
                 phrase = (" " if self._english else "").join(cue)
                 text += phrase[0].upper() + phrase[1:] if is_start else phrase
-                count += words + len(cue)
+                count += len(cue) - 1
                 continue
-            count += words + 1
-            word, determiner = (pronouns[number], "") if is_pronoun else mentions[number]
+            word, determiner = mentions[number]
             if determiner:
-                parts = determiner.split()
-                count += len(parts)
-                article = " ".join(parts) + " " if self._english else "".join(parts)
+                article, length = _article(determiner, self._english)
+                count += length
                 text += article[0].upper() + article[1:] if is_start else article
             elif is_start:
                 word = word[0].upper() + word[1:]
-            span = (len(text), len(text) + len(word))
+            start = len(text)
             text += word
-            if is_pronoun:
-                pronoun_spans[number], pronoun_words[number] = span, count
-            else:
-                slots[number] += (span,)
-                slot_words[number] += (count,)
+            slots[number] += ((start, len(text)),)
+            slot_words[number] += (count,)
         return RenderedSentence(
             text + self._end,
             tuple(slots),
@@ -111,3 +116,10 @@ class Sentence:
             tuple(pronoun_words),
             self._in_order,
         )
+
+
+@cache
+def _article(determiner: str, is_english: bool) -> tuple[str, int]:
+    """Return the text of a determiner before its noun, and the number of its words."""
+    words = determiner.split()
+    return " ".join(words) + " " if is_english else "".join(words), len(words)
