@@ -79,7 +79,8 @@ def idle_machine() -> Iterator[None]:
 def own_parts() -> Iterator[Callable[[], None]]:
     """Yield a function that removes registered components, as in a new process; it is also called after the test."""
 
-    from anaphora.settings.variants import REGISTERED, VARIANTS
+    from anaphora.settings.registered import REGISTERED
+    from anaphora.settings.variants import VARIANTS
 
     variants, registered = {base: dict(options) for base, options in VARIANTS.items()}, dict(REGISTERED)
 
