@@ -129,11 +129,14 @@ class _Scene(NamedTuple):
         """
         language = self.place.language
         around = plan.tokens(fill_event(self.frame.texts[voice], self.predicate))
-        before_event = around[: min(map(around.index, ("{A}", "{B}")))]
-        order_of_names = ("{A}", "{B}") if voice == "agent_first" else ("{B}", "{A}")
-        by_order = dict(zip(_BY_ORDER, order_of_names, strict=True))
-        around = [by_order.get(token, token) for token in around]
         slots = (0, 1) if voice == "agent_first" else (1, 0)
+        event_names = None
+        if self.cue_type == SHORT_TEXT:
+            before_event = around[: min(map(around.index, ("{A}", "{B}")))]
+            event_names = [(slot, before_event.count(name)) for slot, name in zip(slots, _BY_ORDER, strict=True)]
+            order_of_names = ("{A}", "{B}") if voice == "agent_first" else ("{B}", "{A}")
+            by_order = dict(zip(_BY_ORDER, order_of_names, strict=True))
+            around = [by_order.get(token, token) for token in around]
         own = {
             "kind": "role",
             "type": self.cue_type,
@@ -148,9 +151,6 @@ class _Scene(NamedTuple):
         }
         sentence = Sentence(number_slots(fill_pools(around, self.pools, language), 2, language), language)
         pronouns = [pronoun(language, SUBJECT, self.gender, "singular")]
-        event_names = None
-        if self.cue_type == SHORT_TEXT:
-            event_names = [(slot, before_event.count(name)) for slot, name in zip(slots, _BY_ORDER, strict=True)]
         examples = []
         for order in range(2):
             in_event = (self.names[order], self.names[1 - order])
