@@ -153,6 +153,11 @@ def test_the_error_on_the_items_of_the_calibration_is_told_to_be_theirs(own_run:
     assert "fitted on data" not in script("evaluate", f"run={own_run}", "calibrate=dev").out
     assert "the temperatures were fitted on data=" in script("evaluate", f"run={own_run}", "split=dev").out
     assert "fitted on data" not in script("evaluate", f"run={own_run}").out
+    path = own_run / "calibration.json"
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored["data_settings"]["seed"] += 1  # other data of the same kind
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    assert "fitted on data" not in script("evaluate", f"run={own_run}", "split=dev").out
 
 
 def test_evaluate_calibrates_on_one_split_and_measures_another(own_run: Path, script: Any) -> None:

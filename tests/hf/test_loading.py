@@ -112,6 +112,10 @@ def test_a_class_of_the_models_own_code_is_refused_and_not_read_as_one_of_its_fa
     own = {"AutoModel": "modeling_bidirectional.BidirectionalModel"}
     change_config(model, architectures=["BidirectionalModel"], auto_map=own)
     refused(model, r"architectures \(BidirectionalModel\) is code of the model's own \(auto_map\), which is never run")
+    change_config(model, architectures=None, auto_map=own)
+    refused(model, r"auto_map \(BidirectionalModel\) is code of the model's own")
+    change_config(model, architectures=["BidirectionalModel"], auto_map={"AutoTokenizer": ["tokenization.Own", None]})
+    np.testing.assert_array_equal(maps(model), maps(folder))
     change_config(model, architectures=["BERTModel"], auto_map=own)
     np.testing.assert_array_equal(maps(model), maps(folder))
 

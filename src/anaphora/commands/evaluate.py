@@ -181,7 +181,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     Raises:
         UserError: the run does not answer pronoun questions, or the split `calibrate` is empty.
     """
-    from anaphora.analysis.evidence.storage import answer_temperatures, calibrated_on, write_calibration
+    from anaphora.analysis.evidence.storage import answer_temperatures, as_json, is_calibrated_on, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
     from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
     from anaphora.commands.parts.shared import say_how_long
@@ -203,13 +203,14 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     logs = log_probabilities(run.model, measured, run.config.batching)
     rows = calibration_by_language(measured.examples, logs, temperatures)
     print_calibration(run.name, settings.split, rows)
-    source = (settings.data or run.config.data).kind
+    data = settings.data or run.config.data
     if settings.calibrate:
-        about = {"data": source, "fitted_on": settings.calibrate, "measured_on": settings.split}
+        about = {"data": data.kind, "fitted_on": settings.calibrate, "measured_on": settings.split}
+        about["data_settings"] = as_json(data)
         path = write_calibration(run, temperatures, {**about, "measured": [asdict(row) for row in rows]})
         print_phrase(N_("temperatures: {path}"), path=path)
-    elif settings.data in (None, run.config.data) and calibrated_on(run) == (source, settings.split):
-        print_fitted_here(source, settings.split)
+    elif is_calibrated_on(run, data, settings.split):
+        print_fitted_here(data.kind, settings.split)
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anaphora.hf.reader import TransformersModel
 
 _CAUSAL = N_("{model}: it predicts masked words, but its attention is causal, so it gives no answers")
-_NOT_CAUSAL = N_("{model}: it does not predict masked words, but its attention is not causal, so it gives no answers")
+_NOT_CAUSAL = N_("{model}: it does not predict masked words, and its attention is not causal, so it gives no answers")
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,16 +107,19 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
             "store the model unquantised: model.dequantize(), then save_pretrained(folder)"
         )
     transformers, family = import_module("transformers"), config.get("model_type")
-    named = config.get("architectures")
-    for name in named if isinstance(named, list) else ():
+    named, own = config.get("architectures"), config.get("auto_map")
+    places = own.items() if isinstance(own, dict) else ()
+    own_classes = [str(place).rpartition(".")[2] for key, place in places if key.startswith("AutoModel")]
+    field, names = ("architectures", named) if isinstance(named, list) and named else ("auto_map", own_classes)
+    for name in names:
         declared = getattr(getattr(transformers, str(name), None), "config_class", None)
         if declared is not None and declared.model_type not in (family, ""):
             raise UserError(
                 f"{path}: architectures ({name}) is of model_type {declared.model_type}, but model_type is {family}"
             )
-        if config.get("auto_map") and _is_own_code(str(name), family):
+        if own_classes and _is_own_code(str(name), family):
             raise UserError(
-                f"{path}: architectures ({name}) is code of the model's own (auto_map), which is never run; remove "
+                f"{path}: {field} ({name}) is code of the model's own (auto_map), which is never run; remove "
                 f"auto_map only if {family} of transformers computes the same attention"
             )
 

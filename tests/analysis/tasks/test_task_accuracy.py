@@ -107,12 +107,15 @@ def test_a_contrast_between_groups_varies_as_its_two_means_do() -> None:
     assert 0.3 < high - low < 0.7  # two means over 20 items each: 4 * sqrt(2 * 0.16 / 20) = 0.51
 
 
-def test_a_contrast_with_one_item_of_a_value_has_no_interval() -> None:
+@pytest.mark.parametrize(("few", "has_interval"), [(1, False), (4, False), (5, True)])
+def test_a_contrast_with_few_items_of_a_value_has_no_interval(few: int, has_interval: bool) -> None:
     examples = [replace(one, group=f"{number}") for number, one in enumerate(EIGHT * 2)]
-    examples = [replace(one, factors={"form": "its" if number else "it"}) for number, one in enumerate(examples)]
+    examples = [replace(one, factors={"form": "its" if number >= few else "it"}) for number, one in enumerate(examples)]
     answers = of_runs(examples, [[0] * 16])
     row = rows_of(ItemAnswers(examples, answers, {}), contrast="form")[MODEL]
-    assert row["contrast"] == pytest.approx(1 - 7 / 15) and row["contrast_low"] is row["contrast_high"] is None
+    right = [example.antecedents == (0,) for example in examples]
+    assert row["contrast"] == pytest.approx(sum(right[:few]) / few - sum(right[few:]) / (16 - few))
+    assert (row["contrast_low"] is not None) is (row["contrast_high"] is not None) is has_interval
 
 
 def test_a_missing_value_of_a_crossed_factor_is_a_dash() -> None:

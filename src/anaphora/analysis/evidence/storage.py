@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from anaphora.base.translation import _
 from anaphora.data.records import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.runs.published import CALIBRATION
-from anaphora.settings.data import SPLITS
+from anaphora.settings.data import SPLITS, Data
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
@@ -95,13 +96,16 @@ def answer_temperatures(run: Run) -> dict[str, float]:
     return {}
 
 
-def calibrated_on(run: Run) -> tuple[str, str]:
-    """Return the kind of data and the split on which the temperatures of a run were fitted; ("", "") if unknown."""
-    for path in calibration_paths(run):
-        if path.exists():
-            stored = read_json(path, {"temperatures": {str: float}})
-            return str(stored.get("data", "")), str(stored.get("fitted_on", ""))
-    return "", ""
+def is_calibrated_on(run: Run, data: Data, split: str) -> bool:
+    """Return whether the temperatures of a run's answers were fitted on this split of these data."""
+    path = next((path for path in calibration_paths(run) if path.exists()), None)
+    stored = read_json(path, {"temperatures": {str: float}}) if path else {}
+    return (stored.get("data_settings"), stored.get("fitted_on")) == (as_json(data), split)
+
+
+def as_json(data: Data) -> Any:
+    """Return the settings of data as JSON stores them."""
+    return json.loads(json.dumps(asdict(data)))
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:

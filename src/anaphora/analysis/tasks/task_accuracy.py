@@ -19,7 +19,7 @@ from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDAT
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.cells import clusters, factor_values
 from anaphora.analysis.scores.quads import minimal_pair_accuracy
-from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
+from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, DIFFERENCES, SHARES, cluster_interval
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
@@ -214,8 +214,8 @@ def _factor_contrast(
     # their mean, and to first order the contrast varies as their mean does.
     means = [float(correct[values == kind].mean()) for kind in kinds]
     contrast = means[0] - means[1]
-    if any(cluster_interval(correct[values == kind], labels[values == kind], draws=1) is None for kind in kinds):
-        return contrast, None  # the influence of a single item would be 0
+    if any(len(np.unique(labels[values == kind])) < BOOTSTRAPPED_FROM for kind in kinds):
+        return contrast, None  # draws of all clusters say little about a value in few of them
     influence = np.full(len(values), contrast)
     for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
         influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()

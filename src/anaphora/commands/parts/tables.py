@@ -173,7 +173,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
             "model_minus": "" if row["policy"] == MODEL else percent_cell(row, "model_minus"),
             "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
         }
-        without = f"{value_cell('factor', row['factor'])}: {NOT_MEASURED}" if row["factor"] else _("all")
+        without = value_cell("factor", row["factor"]) + _(": ") + NOT_MEASURED if row["factor"] else _("all")
         table.add_row(
             value_cell("value", row["value"]) if row["value"] else without,
             policy_name(row["policy"]),

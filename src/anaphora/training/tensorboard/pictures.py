@@ -138,8 +138,8 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
             sheet.text((begin, top - title // 2), head_name, _SMALL_TYPE_SIZE, style.MUTED, anchor="lm")
             sheet.image.paste(_map_image(merged[layer, head], cell), (begin, top))
             sheet.draw.rectangle((begin - 1, top - 1, begin + side, top + side), outline=style.HAIRLINE)
-            pronoun = next(index for index, role in roles.items() if role == "pronoun")
-            across = (begin - 1, top + pronoun * cell - 1, begin + side, top + (pronoun + 1) * cell)
+            rows = [index for index, role in roles.items() if role == "pronoun"]
+            across = (begin - 1, top + rows[0] * cell - 1, begin + side, top + (rows[-1] + 1) * cell)
             sheet.frame(across, "pronoun")
             for index, role in roles.items():
                 if role != "pronoun":

@@ -317,7 +317,7 @@
       painter.small(node.firstChild, shown().maps[layer][head], read.units.length);
       node.lastChild.textContent = isOff ? say("off") : pointed;
       node.setAttribute("aria-checked", String(isSelected));
-      node.setAttribute("aria-label", [name, isOff ? say("off") : pointed].filter(Boolean).join(say("comma")));
+      node.setAttribute("aria-label", [name, isOff ? say("off") : pointed].filter(Boolean).join(" · "));
       node.title = node.getAttribute("aria-label");
       node.tabIndex = isSelected ? 0 : -1;
       node.classList.toggle("off", isOff);
