@@ -77,7 +77,9 @@ def test_the_row_of_a_pronoun_of_several_words_is_their_mean(tmp_path: Path, evi
     shown = exhibit(THEY)
     (one,) = entries(shown)
     assert [one["words"][place] for place in one["pronoun"]] == ["他", "们"]
-    np.testing.assert_allclose(pronoun_row(one, Head(1, 2)), shown.row.weights[1, 2], atol=0.5 / 255 + 1e-6)
+    np.testing.assert_array_equal(pronoun_row(one, Head(1, 2)), shown.row.weights[1, 2])
+    rounded = {key: value for key, value in one.items() if key != "pronoun_rows"}
+    np.testing.assert_allclose(pronoun_row(rounded, Head(1, 2)), shown.row.weights[1, 2], atol=0.5 / 255 + 1e-6)
     head = ChosenHead(layer=1, head=2, chosen_on="dev")
     write_report(
         tmp_path / "report.html",

@@ -37,6 +37,7 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         "pronoun" is an index, or a list of indices if the pronoun has several words.
         "answer" is the text of the chosen candidate, "" for none of them, None if there is no answer. "right" and
         "head_right" say whether the answer and the chosen head are right; "right" is None if there is no answer.
+        "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W), which the script of a page does not get.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -65,6 +66,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
         "right": sentence.model_correct,
         "head_right": sentence.head_correct,
         "maps": {name: pack_map(weights) for name, weights in sentence.maps.items()},
+        "pronoun_rows": row.weights.tolist(),
     }
 
 
@@ -115,6 +117,8 @@ def _one_or_more(words: list[int]) -> int | list[int]:
 
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
     """Return the raw weights of an entry's pronoun in one head, (W,): the mean over the pronoun's words."""
+    if "pronoun_rows" in sentence:
+        return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
     words = np.atleast_1d(sentence["pronoun"])
     weights: NDArray[np.float64] = unpack_map(sentence["maps"]["raw"])[head.layer, head.head, words].mean(axis=0)
     return weights

@@ -149,7 +149,8 @@ def write_attention_page(
 
 def _explorer(sentences: Sequence[Mapping[str, Any]], head: Mapping[str, Any]) -> dict[str, Any]:
     """Return the template variables of the explorer, which starts with the first sentence at `head`."""
-    data = {"sentences": sentences, "head": head, **explorer_words(), **weight_colours()}
+    entries = [{key: value for key, value in one.items() if key != "pronoun_rows"} for one in sentences]
+    data = {"sentences": entries, "head": head, **explorer_words(), **weight_colours()}
     return {
         "sentences": len(sentences),
         "explorer_phrases": explorer_phrases(),
