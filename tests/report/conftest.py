@@ -342,6 +342,7 @@ def invented_sentence(number: int, layers: int = LAYERS, heads: int = HEADS, tex
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights
 
+    pronoun, raw = 13 if chinese else 11, maps(layers, heads, True)
     return {
         "id": f"{'zh' if chinese else 'en'}-{number}",
         "text": " ".join(words[1:-1]) if not chinese else "".join(words[1:-1]),
@@ -349,17 +350,18 @@ def invented_sentence(number: int, layers: int = LAYERS, heads: int = HEADS, tex
         "kind": "role" if number % 4 < 2 else "set",
         "type": "causality",
         "words": words,
-        "pronoun": 13 if chinese else 11,
+        "pronoun": [pronoun],
+        "pronoun_rows": raw[:, :, pronoun % count].tolist(),
         "antecedents": [[4]] if chinese else [[7, 8, 9]],
         "distractors": [[10]] if chinese else [[3, 4, 5]],
         "special": [0, count - 1],
         "answer": "小红" if chinese else "the young queen",
         "right": number % 3 != 2,
         "head_right": number % 5 != 3,
-        "maps": {"raw": pack_map(maps(layers, heads, True))}
+        "maps": {"raw": pack_map(raw)}
         if text
         else {
-            "raw": pack_map(maps(layers, heads, True)),
+            "raw": pack_map(raw),
             "norm": pack_map(maps(layers, heads, True)),
             "rollout": pack_map(maps(layers, 1, False)),
             "value_zeroing": pack_map(maps(layers, 1, False)),

@@ -91,8 +91,8 @@ def report(
     even = pack_map(np.full((3, 4, 5, 5), 0.2))
     bad = {
         "id": HOSTILE, "text": " ".join(words), "language": HOSTILE, "kind": HOSTILE, "type": HOSTILE, "words": words,
-        "pronoun": 3, "antecedents": [[1]], "distractors": [[2]], "special": [0, 4], "answer": HOSTILE, "right": True,
-        "head_right": True, "maps": {"raw": even, HOSTILE: even},
+        "pronoun": [3], "antecedents": [[1]], "distractors": [[2]], "special": [0, 4], "answer": HOSTILE, "right": True,
+        "head_right": True, "maps": {"raw": even, HOSTILE: even}, "pronoun_rows": np.full((3, 4, 5), 0.2).tolist(),
     }  # fmt: skip
     run = ReportRun(
         name=HOSTILE,
@@ -156,7 +156,8 @@ def test_the_explorers_data_are_read_back_as_they_were(page: Page, sentences: li
     stored = json.loads(page.scripts[0])
     by_name = {one["id"]: one for one in stored["sentences"]}
     assert by_name[HOSTILE]["words"][1] == HOSTILE
-    assert [by_name[one["id"]] for one in sentences[1:]] == sentences[1:]
+    shown = [{key: value for key, value in one.items() if key != "pronoun_rows"} for one in sentences[1:]]
+    assert [by_name[one["id"]] for one in shown] == shown
     assert len(by_name) == len(stored["sentences"]) == len(sentences)
     assert stored["head"] == {"layer": 2, "head": 2, "chosen_on": "dev"}
 
@@ -434,7 +435,8 @@ def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_r
         words = len(entry["words"])
         weights = np.full((3, 4, words, words), (1 - share) / (words - 1))
         weights[..., 7] = share
-        return ReportRun(name=name, evidence=evidence, sentences=[{**entry, "maps": {"raw": pack_map(weights)}}])
+        entry |= {"maps": {"raw": pack_map(weights)}, "pronoun_rows": weights[:, :, entry["pronoun"][0]].tolist()}
+        return ReportRun(name=name, evidence=evidence, sentences=[entry])
 
     write_report(tmp_path / "a.html", [of_run("first", 0.8), of_run("second", 0.4)], "Two runs")
     html = (tmp_path / "a.html").read_text(encoding="utf-8")

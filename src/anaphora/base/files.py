@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import hashlib
 import io
 import json
@@ -19,12 +20,15 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import has_fcntl, lock_descriptor
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 DRAFT_PREFIX = ".anaphora-draft-"
 LOCK_FILE = ".lock"
@@ -81,6 +85,12 @@ def write_json(path: Path, content: Any) -> None:
         ValueError: the content has NaN or infinities, which JSON lacks.
     """
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def stored_settings(settings: DataclassInstance) -> dict[str, Any]:
+    """Return settings as `read_json` returns them after `write_json` has stored their fields."""
+    stored: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
+    return stored
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:

@@ -5,7 +5,6 @@ Example: anaphora antecedents run=outputs/demo data=litbank data.path=litbank/co
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, write_csv, write_json
+from anaphora.base.files import read_json, stored_settings, write_csv, write_json
 from anaphora.base.translation import N_, in_language_of_messages, interface_language, pgettext, spoken_in
 from anaphora.settings.data import Data
 
@@ -79,7 +78,7 @@ def _check_folder(folder: Path, source: Data) -> None:
         stored = read_json(folder / _RESULTS, {"settings": {str: object}})["settings"]
     except (FileNotFoundError, UserError):  # a damaged file is replaced
         return
-    present = json.loads(json.dumps(asdict(source)))
+    present = stored_settings(source)
     for name in stored.keys() & present.keys():
         values = [Path(one[name]).resolve() if name == "path" and one[name] else one[name] for one in (stored, present)]
         if values[0] != values[1]:
@@ -155,8 +154,8 @@ def print_selections(metrics: Mapping[str, Any]) -> None:
 
 
 def _check_factors(by: list[str], examples: list[Example]) -> None:
+    from anaphora.analysis.tasks.task_accuracy import check_is_factor
+
     known = sorted({name for example in examples for name in example.factors} - {"extent", "extents"})
     for name in by:
-        if name not in known:
-            listed = ", ".join(known) or "they have none"
-            raise UserError(f"by ({name!r}) must be one of the factors of these data: {listed}")
+        check_is_factor("by", name, known)

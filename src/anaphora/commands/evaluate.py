@@ -181,7 +181,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     Raises:
         UserError: the run does not answer pronoun questions, or the split `calibrate` is empty.
     """
-    from anaphora.analysis.evidence.storage import answer_temperatures, as_json, is_calibrated_on, write_calibration
+    from anaphora.analysis.evidence.storage import answer_temperatures, is_calibrated_on, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
     from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
     from anaphora.commands.parts.shared import say_how_long
@@ -205,9 +205,14 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     print_calibration(run.name, settings.split, rows)
     data = settings.data or run.config.data
     if settings.calibrate:
-        about = {"data": data.kind, "fitted_on": settings.calibrate, "measured_on": settings.split}
-        about["data_settings"] = as_json(data)
-        path = write_calibration(run, temperatures, {**about, "measured": [asdict(row) for row in rows]})
+        about = {
+            "data": data.kind,
+            "data_settings": asdict(data),
+            "fitted_on": settings.calibrate,
+            "measured_on": settings.split,
+            "measured": list(map(asdict, rows)),
+        }
+        path = write_calibration(run, temperatures, about)
         print_phrase(N_("temperatures: {path}"), path=path)
     elif is_calibrated_on(run, data, settings.split):
         print_fitted_here(data.kind, settings.split)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -132,18 +133,8 @@ def _factors(item: Example) -> dict[str, str]:
 
 def _written_factors(factors: Sequence[Mapping[str, str]]) -> list[str]:
     """Return the factors of each item as JSON; most of them recur in other items, so they are not encoded again."""
-    member = _Members().__getitem__
-    return [f"{{{', '.join(map(member, each.items()))}}}" for each in factors]
-
-
-class _Members(dict[tuple[str, str], str]):
-    """JSON of a name and its value by name and value; faster than `lru_cache`."""
-
-    def __missing__(self, member: tuple[str, str]) -> str:
-        if len(self) >= _MEMBERS_KEPT:
-            self.clear()
-        name, value = member
-        return self.setdefault(member, f"{_AS_JSON(name)}: {_AS_JSON(value)}")
+    member = lru_cache(_MEMBERS_KEPT)(lambda name, value: f"{_AS_JSON(name)}: {_AS_JSON(value)}")
+    return [f"{{{', '.join(map(member, each, each.values()))}}}" for each in factors]
 
 
 def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:

@@ -115,7 +115,7 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
         declared = getattr(getattr(transformers, str(name), None), "config_class", None)
         if declared is not None and declared.model_type not in (family, ""):
             raise UserError(
-                f"{path}: architectures ({name}) is of model_type {declared.model_type}, but model_type is {family}"
+                f"{path}: {field} ({name}) is of model_type {declared.model_type}, but model_type is {family}"
             )
         if own_classes and _is_own_code(str(name), family):
             raise UserError(
@@ -252,9 +252,9 @@ def _check_numbers(
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for key, parameter in model.named_parameters():
         spelled = (f"{prefix}{key.removeprefix(own)}" for own in prefixes if key.startswith(own) for prefix in prefixes)
-        own_tensor = next((stored[one] for one in spelled if one in stored), None)
-        if own_tensor is not None and own_tensor.type not in _FLOATING:
-            raise _wrong_type(key, own_tensor, name)
+        in_file = next((stored[one] for one in spelled if one in stored), None)
+        if in_file is not None and in_file.type not in _FLOATING:
+            raise _wrong_type(key, in_file, name)
         # Embedding tables, most of a file, are not tested here: a text uses few of their rows, and a map that is not
         # finite raises an error. A finite sum proves that all values are finite; an infinite one may be an overflow.
         if id(parameter) not in tables and not parameter.sum().isfinite() and not parameter.isfinite().all():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
-from anaphora.base.files import file_digest, read_json, write_csv, write_json, write_text
+from anaphora.base.files import file_digest, read_json, stored_settings, write_csv, write_json, write_text
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import _
 from anaphora.data.records import write_parquet
@@ -100,12 +99,7 @@ def is_calibrated_on(run: Run, data: Data, split: str) -> bool:
     """Return whether the temperatures of a run's answers were fitted on this split of these data."""
     path = next((path for path in calibration_paths(run) if path.exists()), None)
     stored = read_json(path, {"temperatures": {str: float}}) if path else {}
-    return (stored.get("data_settings"), stored.get("fitted_on")) == (as_json(data), split)
-
-
-def as_json(data: Data) -> Any:
-    """Return the settings of data as JSON stores them."""
-    return json.loads(json.dumps(asdict(data)))
+    return (stored.get("data_settings"), stored.get("fitted_on")) == (stored_settings(data), split)
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:

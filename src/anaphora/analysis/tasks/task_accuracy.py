@@ -108,14 +108,20 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
     known = sorted({name for example in examples for name in example.factors})
     single = [("by", name) for crossed in by for name in crossed.split("+")]
     for setting, factor in [*single, ("contrast", contrast)]:
-        if factor is not None and factor not in known:
-            listed = ", ".join(known) or "they have none"
-            raise UserError(f"{setting} ({factor!r}) must be one of the factors of these data: {listed}")
+        if factor is not None:
+            check_is_factor(setting, factor, known)
     if contrast is not None:
         values = sorted({example.factors.get(contrast, "") for example in examples})
         if len(values) != 2:
             listed = ", ".join(value or "none (rows without it)" for value in values)
             raise UserError(f"contrast ({contrast!r}) must be a factor of two values; it has {listed}")
+
+
+def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
+    """Check that the value of a setting is one of the factors that the data are known to have."""
+    if name not in known:
+        listed = ", ".join(known) or "they have none"
+        raise UserError(f"{setting} ({name!r}) must be one of the factors of these data: {listed}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,8 +151,8 @@ class PolicyAccuracy:
 class ContrastedAccuracy(PolicyAccuracy):
     """Accuracy of a policy, with its difference between a factor's two values, first minus second alphabetically.
 
-    `contrast` is None if the items have only one of the two values. Its interval is None if the items with one of them
-    determine no interval.
+    `contrast` is None if the items have only one of the two values. It has no interval if one of them is in fewer than
+    `BOOTSTRAPPED_FROM` clusters.
     """
 
     contrast: float | None

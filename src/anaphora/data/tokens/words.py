@@ -116,7 +116,7 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first words as a list in the spoken language, followed by the number of omitted words."""
+        """Return the first words as a list in the language of the interface, then the number of omitted words."""
         more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
         return pgettext("list", ", ").join(self.words[:_SHOWN_WORDS]) + more
 

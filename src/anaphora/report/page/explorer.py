@@ -33,8 +33,8 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
     Returns:
         One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
-        base64 of uint8}}}. There are W words; all indices count words, and a candidate is a list of word indices.
-        "pronoun" is an index, or a list of indices if the pronoun has several words.
+        base64 of uint8}}}. There are W words; all indices count words, and the pronoun and each candidate are lists of
+        word indices.
         "answer" is the text of the chosen candidate, "" for none of them, None if there is no answer. "right" and
         "head_right" say whether the answer and the chosen head are right; "right" is None if there is no answer.
         "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W), which the script of a page does not get.
@@ -58,7 +58,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
         "kind": example.factors.get("kind"),
         "type": example.factors.get("type"),
         "words": list(row.words),
-        "pronoun": _one_or_more(pronoun),
+        "pronoun": pronoun,
         "antecedents": antecedents,
         "distractors": distractors,
         "special": _special_words(row.spans),
@@ -87,7 +87,7 @@ def attention_entry(
         {
             "text": text,
             "words": list(words),
-            "pronoun": _one_or_more(pronoun) if pronoun else None,
+            "pronoun": pronoun,
             "antecedents": antecedents,
             "distractors": distractors,
             "special": _special_words(spans),
@@ -105,23 +105,15 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         "id": "1",
         "text": text,
         "language": language_of(text),
-        **dict.fromkeys(("kind", "type", "answer", "right", "head_right", "pronoun")),  # unknown
-        **{name: [] for name in ("antecedents", "distractors", "special")},
+        **dict.fromkeys(("kind", "type", "answer", "right", "head_right")),  # unknown
+        **{name: [] for name in ("pronoun", "antecedents", "distractors", "special")},
         **entry,
     }
 
 
-def _one_or_more(words: list[int]) -> int | list[int]:
-    return words[0] if len(words) == 1 else words
-
-
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
     """Return the raw weights of an entry's pronoun in one head, (W,): the mean over the pronoun's words."""
-    if "pronoun_rows" in sentence:
-        return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
-    words = np.atleast_1d(sentence["pronoun"])
-    weights: NDArray[np.float64] = unpack_map(sentence["maps"]["raw"])[head.layer, head.head, words].mean(axis=0)
-    return weights
+    return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
 
 
 def _special_words(spans: Sequence[Span]) -> list[int]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-import numpy as np
-
 from anaphora.analysis.evidence.comparison import GroupSpread, RowDivergence
 from anaphora.analysis.evidence.evidence import Evidence, Verdict
 from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SUPPORTED
@@ -195,13 +193,13 @@ def opening_pictures(run: ReportRun) -> list[FigureElement]:
     if not sentences or "raw" not in sentences[0]["maps"]:
         return []
     first, head = sentences[0], run.evidence.head
-    weights, pronoun = pronoun_row(first, head.position), np.atleast_1d(first["pronoun"]).tolist()
-    roles = first["antecedents"], first["distractors"]
-    title = attention_title(first["words"], weights, pronoun, *roles, head.position)
+    words, weights = first["words"], pronoun_row(first, head.position)
+    roles = first["pronoun"], first["antecedents"], first["distractors"]
+    title = attention_title(words, weights, *roles, head.position)
     return [
         FigureElement(
             name=name,
-            figure=pronoun_row_figure(first["words"], weights, pronoun, *roles, title, room=room),
+            figure=pronoun_row_figure(words, weights, *roles, title, room=room),
             alt=_("{title}: {text}").format(title=title, text=first["text"]),
         )
         for name, room in (("on-screen", DOUBLE_COLUMN), ("on-phone", PHONE))

@@ -256,7 +256,7 @@ def _shaded_sentence(sentence: SentenceEntry, head: Head, explored: bool) -> Sha
     words, row = sentence["words"], pronoun_row(sentence, head)
     roles = {word: "other" for entry in sentence["distractors"] for word in entry}
     roles |= {word: "antecedent" for entry in sentence["antecedents"] for word in entry}
-    roles |= dict.fromkeys(np.atleast_1d(sentence["pronoun"]).tolist(), "pronoun")
+    roles |= dict.fromkeys(sentence["pronoun"], "pronoun")
     shaded = []
     for number, (word, weight) in enumerate(zip(words, row, strict=True)):
         if number in (sentence.get("special") or ()):

@@ -154,8 +154,7 @@
     const words = [...shown.sentence.words.keys()].filter((word) => !special.has(word));
     return { words, rows: new Map(words.map((row) => [row, rowOf(layer, head, row, special)])) };
   }
-  const pronounOf = (sentence) => [sentence.pronoun ?? []].flat(); // its words; none where a text has no pronoun
-  const roleOf = (sentence, word) => pronounOf(sentence).includes(word) ? "pronoun"
+  const roleOf = (sentence, word) => sentence.pronoun.includes(word) ? "pronoun"
     : sentence.antecedents.some((entry) => entry.includes(word)) ? "antecedent"
     : sentence.distractors.some((entry) => entry.includes(word)) ? "other" : "";
   // The first word of the second of two texts.
@@ -208,7 +207,7 @@
     at("other-name").textContent = otherName(sentence);
     at("antecedent-name").hidden = !sentence.antecedents.length;
     at("other-name").hidden = !sentence.distractors.length;
-    at("pronoun-name").hidden = !pronounOf(sentence).length;
+    at("pronoun-name").hidden = !sentence.pronoun.length;
     at("special-note").textContent = view.special ? "" : say("special_dropped");
     tell(sentence);
     fillMaps(names);
@@ -241,7 +240,7 @@
   function fillHeads() {
     const [layers, heads] = shown.shape, { sentence } = shown, box = at("choose-head");
     const edge = view.word !== null && view.to !== null;
-    const from = edge ? [view.word] : pronounOf(sentence), gold = edge ? [view.to] : sentence.antecedents.flat();
+    const from = edge ? [view.word] : sentence.pronoun, gold = edge ? [view.to] : sentence.antecedents.flat();
     const told = from.length > 0 && gold.length > 0;
     const one = heads === 1;
     at("picker-label").textContent = say(one ? "layer_label" : "head_label");
@@ -380,7 +379,7 @@
   // The words whose mean row is shown: those of the pronoun, until another is chosen; none where a text has no pronoun.
   const selected = () => {
     const one = [hovered, view.word].find((place) => drawn.rows.has(place));
-    return one === undefined ? pronounOf(shown.sentence).filter((place) => drawn.rows.has(place)) : [one];
+    return one === undefined ? shown.sentence.pronoun.filter((place) => drawn.rows.has(place)) : [one];
   };
   function fill(words, weightOf, chosen) {
     for (const [place, one] of words) {
@@ -544,7 +543,7 @@
       pen.strokeRect(margin, tall + chosen[0] * size, count * size, chosen.length * size);
       pen.strokeRect(margin + chosen[0] * size, tall, chosen.length * size, count * size);
     }
-    for (const row of pronounOf(sentence).filter((place) => order.has(place)).map((place) => order.get(place))) {
+    for (const row of sentence.pronoun.filter((place) => order.has(place)).map((place) => order.get(place))) {
       pen.lineWidth = 2;
       for (const [role, entries] of [["other", sentence.distractors], ["antecedent", sentence.antecedents]]) {
         pen.strokeStyle = colour[role];
