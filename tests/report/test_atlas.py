@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.translation import spoken_in
+from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.numbers import format_percent
 from anaphora.report.page.atlas.entries import AtlasEntry, findings
+from anaphora.report.page.atlas.page import write_atlas
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -79,3 +83,12 @@ def test_a_head_is_above_all_only_where_all_was_measured_and_what_was_not_is_lef
         evidence, languages={"en": replace(whole, intervals=replace(whole.intervals, candidate_accuracy=None))}
     )
     assert "95 % interval" in sentence(alone) and not re.search("interval|–", sentence(few).partition("For ")[0])
+
+
+def test_a_note_on_unread_words_names_the_data_as_the_rest_of_the_page_does(tmp_path: Path, evidence: Evidence) -> None:
+    unread = UnreadMentions(items=2, of=5, words=("Zoë",))
+    heads = {language: np.full((3, 4), 0.5) for language in evidence.languages}
+    entry = AtlasEntry(model="mine", is_decoder=False, corpus="jsonl", evidence=evidence, heads=heads, unread=unread)
+    write_atlas(tmp_path / "atlas.html", [entry], "test")
+    page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
+    assert "mine, Own items: of 5 items, 2 have" in page

@@ -89,6 +89,18 @@ def test_the_row_of_a_pronoun_of_several_words_is_their_mean(tmp_path: Path, evi
     assert "“他们” spreads its weight" in page or "“他们” gives" in page
 
 
+@pytest.mark.parametrize(("kind", "after"), [(None, "· <a"), ("role", "· role · <a")])
+def test_an_example_without_a_kind_has_no_empty_place_for_it(
+    kind: str | None, after: str, tmp_path: Path, evidence: Evidence
+) -> None:
+    (one,) = entries(exhibit(ENGLISH))
+    evidence = replace(evidence, head=ChosenHead(layer=1, head=2, chosen_on="dev"))
+    run = ReportRun(name="one", evidence=evidence, sentences=[{**one, "kind": kind, "type": None}])
+    write_report(tmp_path / "report.html", [run], "A page")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.findall(r"answered:</span> [^<]* <span[^>]*>(·.*?<a) href", page) == [after]
+
+
 def test_maps_are_those_of_the_exhibit_within_half_a_step_of_a_byte() -> None:
     shown = exhibit(ENGLISH)
     (one,) = entries(shown)

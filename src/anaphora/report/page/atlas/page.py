@@ -299,7 +299,8 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
                 "model's vocabulary ({words}). The model reads its unknown token there, or nothing."
             )
             about = {"items": entry.unread.items, "all": entry.unread.of, "words": entry.unread.listed}
-            texts.append(text.format(model=entry.model, corpus=entry.corpus, **about))
+            corpus = label(corpus_names(), entry.corpus)
+            texts.append(text.format(model=entry.model, corpus=corpus, **about))
     return Section(
         name="reading",
         title=_("How to read this page"),
