@@ -666,6 +666,18 @@ def test_labels_have_no_blanks_at_their_ends_and_a_missing_one_is_no_class(missi
     assert report.reasons == {"the row has no label": 4}
 
 
+def test_a_whole_number_among_decimals_keeps_its_decimal_unless_it_is_also_written_without(tmp_path: Path) -> None:
+    for labels, classes in (
+        (("1.5", "2.0", "2.5"), {"1.5", "2.0", "2.5"}),
+        (("1.5", "2.0", "2"), {"1.5", "2"}),
+        (("1.0", "2.0"), {"1", "2"}),
+    ):
+        rows = [f"text {number},{labels[number % len(labels)]}" for number in range(12)]
+        path = write(tmp_path / "own.csv", "\n".join(["text,label", *rows]))
+        splits, _ = labelled_text.read(LabelledText(path=str(path)))
+        assert {one.label for texts in splits.values() for one in texts} == classes
+
+
 @pytest.mark.parametrize("label", ['["a"]', '{"a": 1}'])
 def test_a_list_and_an_object_are_no_labels(label: str, tmp_path: Path) -> None:
     path = write(tmp_path / "own.jsonl", f'{{"text": "one", "label": "a"}}\n{{"text": "two", "label": {label}}}\n')

@@ -11,8 +11,8 @@ import io
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +52,7 @@ ORIGINS = {
 
 _TEXT, _LABEL, _SPLIT, _GROUP = ("text", "sentence", "text_a", "review"), "label", "split", "group"
 _QUOTED = re.compile('"(?:[^"]|"")*"')
-_WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0")
-"""A label such as "1.0", as pandas writes a column of whole numbers in which some rows have none."""
+_DECIMAL = re.compile(r"(-?[0-9]+)\.[0-9]+")
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", _SPLIT, _GROUP}
 
 
@@ -77,7 +76,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         UserError: a file or column is missing, a value is not allowed (the message names file, line, field and
             value), a group is in two splits, or no text has a label.
     """
-    rows_by_split = _rows_by_split(settings)
+    rows_by_split = _one_class_for_each_number(_rows_by_split(settings))
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
     for split, rows in rows_by_split.items():
         for row in rows:
@@ -167,6 +166,25 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
         for name, of_split in _divided(rows, split, is_named=Path(settings.path).expanduser().is_dir()).items():
             rows_by_split[name] += of_split
     return rows_by_split
+
+
+def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
+    """Write the labels 1 and 1.0 alike: as 1, unless the data have labels such as 1.5 and no label 1.
+
+    pandas writes a column of whole numbers as 1.0 if some rows have no label.
+    """
+    labels = {row.label or "" for rows in rows_by_split.values() for row in rows}
+    decimals = {label: match[1] for label in labels if (match := _DECIMAL.fullmatch(label))}
+    has_fractions = any(not label.endswith(".0") for label in decimals)
+    written = {
+        label: number
+        for label, number in decimals.items()
+        if label.endswith(".0") and (number in labels or not has_fractions)
+    }
+    return {
+        split: [replace(row, label=written[row.label]) if row.label in written else row for row in rows]
+        for split, rows in rows_by_split.items()
+    }
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
@@ -279,9 +297,7 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     if isinstance(label, list | dict):
         raise UserError(f"{where}, label: {repr(label)[:80]} must be text or a number")
     label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
-    if decimal := _WHOLE_NUMBER.fullmatch(label):
-        label = decimal[1]
-    number = division.whole_number(label)
+    number = division.whole_number(label.removesuffix(".0"))
     if number is not None and number < len(names):
         label = names[number]
     if label and names and label not in names:
