@@ -382,8 +382,8 @@ def test_dev_and_test_share_no_texts(tmp_path: Path) -> None:
     assert report.reasons == {"a dev text stands in test too": 2}
 
 
-def test_sst2_keeps_official_splits_and_drops_repeated_training_texts(tmp_path: Path) -> None:
-    glue(tmp_path, "train", ["so good \t1", "so bad \t0", "so good\t1", "in dev\t0", "in test\t1"])
+def test_sst2_keeps_official_splits_and_drops_repeated_and_contradicted_training_texts(tmp_path: Path) -> None:
+    glue(tmp_path, "train", ["so good \t1", "so bad \t0", "so good\t1", "so good\t0", "in dev\t0", "in test\t1"])
     glue(tmp_path, "dev", ["in dev\t0", "in dev\t0"])
     glue(tmp_path, "test", ["in test \t1"])
     settings = Sst2(path=str(tmp_path))
@@ -394,6 +394,7 @@ def test_sst2_keeps_official_splits_and_drops_repeated_training_texts(tmp_path: 
     }
     assert labelled_text.read(settings)[1].reasons == {
         "a training text appears twice": 1,
+        "a training text appears again with another label (the first is kept)": 1,
         "a training text stands in dev or test too": 2,
     }
 

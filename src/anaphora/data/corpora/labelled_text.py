@@ -324,7 +324,9 @@ def _deduplicated(texts: list[tuple[str, Text]], held_out: set[str], dropped: li
         if one.text in held_out:
             dropped.append((where, N_("a training text stands in dev or test too")))
         elif one.text in kept:
-            dropped.append((where, N_("a training text appears twice")))
+            repeats = one.label == kept[one.text].label
+            other = N_("a training text appears again with another label (the first is kept)")
+            dropped.append((where, N_("a training text appears twice") if repeats else other))
         else:
             kept[one.text] = one
     return list(kept.values())
