@@ -59,6 +59,12 @@ def test_overlapping_candidates_are_dropped_but_never_the_right_one(tmp_path: Pa
     assert report.reasons == {"the candidate overlaps another one of its pronoun": 2}
 
 
+def test_a_candidate_that_is_labelled_both_ways_is_named_and_counts_as_true(tmp_path: Path) -> None:
+    splits, report = cluewsc.read(clue(tmp_path / "train.json", claim("伞", "false"), claim("伞", "true")))
+    assert (words(splits["train"][0]), splits["train"][0].antecedents) == ([["伞"]], (0,))
+    assert report.reasons == {"another row labels the same candidate true": 1}
+
+
 def test_equal_rows_are_read_once_and_rows_without_a_label_not_at_all(tmp_path: Path) -> None:
     rows = [claim("伞", "true"), claim("伞", "true"), claim("阿梅", None)]
     splits, report = cluewsc.read(clue(tmp_path / "train.json", *rows))

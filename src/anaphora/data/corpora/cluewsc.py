@@ -92,12 +92,17 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reader: reading.RowReader) -> Example:
-    """Build the example of one pronoun; of two overlapping candidates, the correct or else the first one is kept."""
+    """Build the example of one pronoun; of two overlapping candidates, the correct or else the first one is kept.
+
+    Of a candidate that is labelled both true and false, "true" is kept.
+    """
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []
     for where, claim in sorted(claims, key=lambda each: (not each[1].is_right, each[1].candidate)):
         if not non_overlapping([claim.candidate], taken):
-            reader.dropped.append((where, N_("the candidate overlaps another one of its pronoun")))
+            other = N_("another row labels the same candidate true")
+            overlaps = N_("the candidate overlaps another one of its pronoun")
+            reader.dropped.append((where, other if claim.candidate in taken else overlaps))
             continue
         taken.append(claim.candidate)
         entities.setdefault((text[slice(*claim.candidate)], claim.is_right), []).append(claim.candidate)
