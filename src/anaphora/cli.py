@@ -1,4 +1,4 @@
-"""Command-line interface: parses and checks a command's settings, runs the command and reports errors.
+"""Command-line interface, which parses and checks the settings of a command, runs it and reports errors.
 
 Each command is a module of `anaphora.commands` with a function of the module's name and a settings class.
 """
@@ -43,7 +43,7 @@ from anaphora.settings.typed import error_message, resolve
 
 @dataclass(frozen=True)
 class Command:
-    """Command: a module of `anaphora.commands` with a function of the same name, which takes the settings.
+    """Command of `anaphora`: a module of `anaphora.commands` whose function of the same name takes the settings.
 
     The module defers heavy imports until the function is called, so that an invalid setting is reported at once.
     """
@@ -89,7 +89,7 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; a training run with `start` takes the encoder settings from its start model."""
+        """Return the checked settings; a training with `start` takes the encoder settings from that model."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
@@ -174,7 +174,7 @@ def run_command(name: str) -> None:
 
 
 def prepare_process() -> None:
-    """Configure garbage collection, thread waiting and output encoding of the process."""
+    """Configure garbage collection, the waiting of idle threads, and the encoding of printed text."""
     # Importing torch creates a million objects that live until exit. Scanning them repeatedly, and at exit, takes a
     # third of the time of a short command.
     gc.set_threshold(50_000)
@@ -187,7 +187,7 @@ def prepare_process() -> None:
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
-    """Return the help text of a command, or only the settings of `topics`, as in `--help optimizer` or `--help all`."""
+    """Return a command's help text, or only the settings in `topics`, as in `--help optimizer` or `--help all`."""
     if topics:
         return "\n\n".join(help_texts.settings_below(command.schema, topic) for topic in topics)
     groups = default_groups(command.name) if command.is_composed else None
@@ -238,7 +238,7 @@ def _run_hydra(command: Command) -> None:
 
 
 def register_commands() -> None:
-    """Register the settings of all composed commands with Hydra."""
+    """Register with Hydra the settings of `train`, `demo` and `study`, which it composes."""
     from anaphora.settings.compose import register_configs
 
     register_configs({name: command.schema for name, command in COMMANDS.items() if command.is_composed})
@@ -270,7 +270,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that several processes are used only by a single training run, and silence torch's C++ warnings then."""
+    """Check that several processes are used only by a single training, and silence torch's C++ warnings for it."""
     processes = started_processes()
     if name != "train":
         processes.check_single(name)
@@ -285,8 +285,8 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """Run one job of a sweep; record a failure instead of raising it, so that the other jobs run.
 
     Returns:
-        The command's return value; after a failure infinity, the worst value for a minimising sampler. With NaN, Optuna
-        would end the sweep.
+        The command's return value; after a failure infinity, the worst value for a sampler that minimises. After NaN,
+        Optuna would end the sweep.
     """
     from hydra.errors import HydraException
 
@@ -305,7 +305,7 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 
 @contextlib.contextmanager
 def user_errors_exit() -> Iterator[None]:
-    """Exit with a one-line message after an error in the `with` block; errors that point to a bug are raised.
+    """End the process with a one-line message after an error in the `with` block, but raise errors that point to a bug.
 
     The status is 2 for a user error, a full disk or lack of memory, 1 if runs failed, 130 for an interrupt, and 141,
     without a message, for a closed pipe.

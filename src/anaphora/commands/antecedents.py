@@ -26,7 +26,7 @@ _RESULTS = "antecedents.json"
 
 @dataclass(kw_only=True)
 class AntecedentSelection:
-    """Settings of `anaphora antecedents` (after Clark et al. 2019, table 2); heads are chosen on `dev`."""
+    """Settings of `anaphora antecedents` (after Clark et al. 2019, table 2); heads are chosen on the split `dev`."""
 
     run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
     data: Data | None = None  # by default the run's own data; for instance data=litbank data.path=...
@@ -45,12 +45,12 @@ class AntecedentSelection:
 
 
 def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
-    """Choose heads on the development documents, evaluate them on `split`, and print and save the results.
+    """Choose heads on the development documents, evaluate them on another split, and print and save the results.
 
     Returns:
-        Contents of `antecedents.json`: "source", "run", "settings", "split", "passages" (texts by split),
-        "development_items", "left_out" (items without an antecedent before the mention), "untrained_models" and "rows"
-        (see `selection_table`).
+        Content of `antecedents.json`: "source", "run", "settings", "split", "passages" (number of texts, by split),
+        "development_items", "left_out" (number of items without an antecedent before the mention), "untrained_models"
+        (their number) and "rows" (see `selection_table`).
 
     Raises:
         UserError: the model has no data of its own and `data` is not set; `dev` or `split` has no mention with an
@@ -140,7 +140,7 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json`, and a sentence on the best head for each candidate set."""
+    """Print the tables of `antecedents.json`, and for each of `CHOICE_SETS` a sentence on the best head."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

@@ -219,8 +219,8 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
     """Run the model on one sentence, and return a function that draws its heat map and the pronoun's row.
 
     Raises:
-        UserError: the sentence is invalid or too long for the model, the run has no such head, or none is set and none
-            was chosen.
+        UserError: the sentence is invalid or too long for the model, the run has no such head, or no head is set and
+            none was chosen on the development split.
     """
     from anaphora.analysis.evidence.storage import stored_head
     from anaphora.analysis.maps.capture import whole_maps
@@ -240,7 +240,10 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """Return the figures of the report on scores, heads on the development split, quads and training."""
+    """Return the figures of four report sections: scores, heads on the development split, quads, and training.
+
+    A quad is a scene in every combination of cue and candidate order.
+    """
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.sections import score_sections
@@ -252,10 +255,10 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 
 
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
-    """Return a function that draws the pronoun's row in two sentences of each language.
+    """Return a function that draws the pronoun's attention row in up to two sentences of each language.
 
-    These are the first main item on which the head's choice is correct, and the first on which it is wrong, if any. For
-    the correct one, the whole map is drawn too.
+    These are the first main item (`Example.is_main`) in which the head gives the antecedent the most weight of all
+    candidates, and the first in which it does not. For the former, the whole map is drawn too.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

@@ -87,7 +87,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
     Raises:
         UserError: a file is missing or invalid or cannot be written, the files have different documents, the response
-            would overwrite the key, the model does not answer pronoun questions, or a passage is too long for it.
+            would overwrite the key, the model does not predict antecedents, or a passage is too long for it.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
     from anaphora.commands.parts.shared import check_table, write_table
@@ -113,7 +113,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Predict clusters for the key's documents, write the documents with them to `response`, and return them."""
+    """Predict clusters for the documents of the key; write the documents with these to `response`, and return them."""
     from tqdm import tqdm
 
     from anaphora.base.console import say
@@ -171,7 +171,11 @@ def _span(mention: Mention) -> Span:
 def _matched(
     key: Sequence[ClusterDocument], response: Sequence[ClusterDocument]
 ) -> Iterator[tuple[ClusterDocument, ClusterDocument]]:
-    """Yield pairs of documents with the same words, one from the key and one from the response."""
+    """Yield pairs of documents with the same words, one from the key and one from the response.
+
+    Raises:
+        UserError: a document of the key or of the response has no counterpart.
+    """
     waiting: defaultdict[tuple[str, ...], list[ClusterDocument]] = defaultdict(list)
     for document in reversed(response):
         waiting[tuple(document.words)].append(document)

@@ -1,4 +1,4 @@
-"""Describe a corpus: its counts, its dropped rows, and the accuracy of shortcuts.
+"""Describe a corpus: its counts, its dropped rows, and the accuracy of shortcut baselines.
 
 Example: anaphora corpus data=dpr data.path=train.c.txt
 """
@@ -43,7 +43,7 @@ class CorpusDescription:
 
 
 def corpus(settings: CorpusDescription) -> None:
-    """Print a corpus's counts and dropped rows and, for pronoun questions, the accuracy of shortcuts on the test split.
+    """Print a corpus's counts and dropped rows and, if it has pronouns, the accuracy of shortcut baselines on `test`.
 
     With `output`, the tables, the items and a dataset card are written to this folder.
 
@@ -138,7 +138,8 @@ def _describe(settings: CorpusDescription) -> None:
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
     """Print what the test items lack for the verdict "supported": quads, minimal pairs, enough templates or groups.
 
-    For a user's own data without items of the kind "set" or "role", a note explains how the items are treated.
+    A quad is a scene in every combination of cue and candidate order. For a user's own data without set cues or role
+    cues, a note explains how the items are treated.
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import items_of_minimal_pairs, quads_of
@@ -247,7 +248,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on a corpus's licence; the user's files may have a licence other than the published files'."""
+    """Return a sentence on a corpus's licence, which for the user's files may differ from that of published ones."""
     from anaphora.data.corpora.division import origin_of
 
     if isinstance(data, data_settings.ControlledCorpus):
@@ -285,9 +286,9 @@ def _chance(example: Example) -> float:
 
 
 def contradictions(examples: Sequence[Example]) -> int:
-    """Count the items whose text and pronoun stand in another item with another answer.
+    """Count the items whose text and pronoun also occur in another item with a different antecedent.
 
-    Answers differ if a mention of an antecedent belongs to a candidate that is no antecedent in the other item.
+    Antecedents differ if a mention of an antecedent in one item belongs to another candidate in the other item.
     """
     right: defaultdict[Question, set[Span]] = defaultdict(set)
     wrong: defaultdict[Question, set[Span]] = defaultdict(set)
@@ -299,12 +300,12 @@ def contradictions(examples: Sequence[Example]) -> int:
 
 
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
-    """Count items by split, language, kind, type and stratum.
+    """Count items by split, language, kind and type of cue, and stratum.
 
     Returns:
         One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
-        without an antecedent, of groups (`group_key`) and of templates; chance (mean share
-        of antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between
+        without an antecedent, of groups that stay in one split (`group_key`) and of templates; chance (mean share of
+        antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between
         antecedent and pronoun in words. Templates and distances are None if no item has them.
     """
     from anaphora.data.corpora.division import group_key

@@ -28,10 +28,12 @@ class CrossValidation:
 
 
 def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
-    """Answer each item by the runs not trained on its fold, print the accuracies, and write a CSV if `output` is set.
+    """Predict each item's antecedent with the runs that were not trained on its fold, and print their accuracies.
+
+    If `output` is set, the table is also written as CSV.
 
     Returns:
-        The rows of the table.
+        The rows of the table of accuracies.
 
     Raises:
         UserError: a run cannot be loaded, the CSV cannot be written, or as in `check_folds` and `answer_folds`.

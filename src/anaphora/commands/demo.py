@@ -1,4 +1,4 @@
-"""Train a run if necessary, measure its attention, and write a report.
+"""Train a model if necessary, measure its attention, and write a report.
 
 Example: anaphora demo name=smoke trainer=smoke data.train_items=300 data.test_items=60
 """
@@ -16,14 +16,14 @@ from anaphora.settings.run import Config
 
 
 def demo(config: Config) -> float | None:
-    """Train a run if necessary, measure it, write attention rows, figures and a report, and print the headline table.
+    """Train a model if necessary, measure it, write attention rows, figures and a report, and print the main scores.
 
     Returns:
         In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
 
     Raises:
-        UserError: the data have no pronoun questions, the model has no attention maps, in a job of a sweep the
-            objective is not measured, or as in `load_or_train`.
+        UserError: the data are texts without annotated pronouns, the model has no attention maps, the objective
+            is not measured in a job of a sweep, or as in `load_or_train`.
     """
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.analysis.maps.rows import write_attention_rows

@@ -70,9 +70,9 @@ class Evaluation(RunHead):
 
 
 def evaluate(settings: Evaluation) -> None:
-    """Answer the pronoun questions of a split, or label its texts, and print and write answers and accuracies.
+    """Predict the antecedents in a split, or the labels of its texts, and print and write answers and accuracies.
 
-    For a run without a prediction head on texts, only a perplexity is printed. With `runs`, the accuracies of several
+    For texts and a run without a prediction head, only a perplexity is printed. With `runs`, the accuracies of several
     runs are compared instead.
 
     Raises:
@@ -98,7 +98,7 @@ def evaluate(settings: Evaluation) -> None:
 
 
 def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several runs and of baselines; write a CSV if `output` is set.
+    """Print and return the accuracy of several runs and of baselines, and write it as CSV if `output` is set.
 
     Raises:
         UserError: a run cannot be loaded; the runs differ in more than name, folder, fold and seed; the CSV cannot be
@@ -117,14 +117,14 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Answer the pronoun questions of a split, and print the accuracy by language, kind of cue, type and stratum.
+    """Predict the antecedents in a split, and print the accuracy by language, kind and type of cue, and stratum.
 
     The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
-    without attention maps has no scores by template. If the run does not answer pronoun questions, answers are null.
+    without attention maps has no scores by template. If the run does not predict antecedents, the answers are null.
 
     Raises:
-        UserError: the run has no such head, the data have no pronoun questions, the split is empty, a text is too long
-            for the model, or as in `calibrate_answers`.
+        UserError: the run has no such head, the data have no pronouns with candidates, the split is empty, a text is
+            too long for the model, or as in `calibrate_answers`.
     """
     from anaphora.analysis.evidence.headline import score_split
     from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
@@ -174,12 +174,12 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
-    """Fit and store temperatures if `calibrate` is set, and print the calibration error of a calibrated run.
+    """Fit and store a temperature per language if `calibrate` is set; print the calibration error of a calibrated run.
 
-    The temperature of a language stays unchanged if the split `calibrate` has no items in this language.
+    A language's temperature stays unchanged if the split named by `calibrate` has no items in this language.
 
     Raises:
-        UserError: the run does not answer pronoun questions, or the split `calibrate` is empty.
+        UserError: the run does not predict antecedents, or the split named by `calibrate` is empty.
     """
     from anaphora.analysis.evidence.storage import answer_temperatures, is_calibrated_on, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
@@ -219,7 +219,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 
 
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Label the texts of a split and compare the accuracy with a bag of words, or print a perplexity.
+    """Predict the labels of a split's texts and compare the accuracy with that of a bag-of-words classifier.
 
     Labels are written to `<split>_answers.json`, and accuracies to `<split>_labels.csv`. For a run without a prediction
     head, only the perplexity of masked tokens is printed.
@@ -265,11 +265,11 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return the task accuracy and the worst template for each combination of language, kind, type and stratum.
+    """Return task accuracy and worst template for each combination of language, kind and type of cue, and stratum.
 
     Args:
         examples: N items.
-        correct: (N,) as in `Answers.correct`; NaN for all items if the model does not answer pronoun questions, so that
+        correct: (N,) as in `Answers.correct`; NaN for all items if the model does not predict antecedents, so that
             accuracies are None.
     """
     factors = ("kind", "type", "stratum")
@@ -301,13 +301,13 @@ def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, A
 
 
 def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several runs, and of shortcuts, on items that the runs have not seen.
+    """Print and return the accuracy of several runs, and of shortcut baselines, on items that the runs have not seen.
 
     Items whose text is in a run's training or development split are left out.
 
     Raises:
-        UserError: a run does not answer pronoun questions, the data have none, no item is left, a factor is unknown,
-            `contrast` does not have two values, or a text is too long for a model.
+        UserError: a run does not predict antecedents, the data have no pronouns with candidates, no item is left, a
+            factor is unknown, the factor `contrast` does not have two values, or a text is too long for a model.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import task_accuracy
@@ -356,8 +356,8 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
     All are evaluated on the runs' own data.
 
     Raises:
-        UserError: a setting is for pronoun questions only, the split has no texts, or a run's training items have
-            changed.
+        UserError: a setting is only for pronouns with candidates, the split has no texts, or a run's training items
+            have changed.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification

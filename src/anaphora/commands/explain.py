@@ -127,7 +127,7 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through, without suffix; for a run, the name includes a digest."""
+    """Return the default file name of a walk-through, without suffix; for a run, it has a digest of the settings."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:
@@ -141,7 +141,8 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
 
     Raises:
         UserError: as in `load_calculation`, `walk_through_calculation`, `example_from_query` or `walk_through_run`; the
-            run cannot be loaded; the example has no sentence for a run; or no head is set and none was chosen.
+            run cannot be loaded; the example has no sentence for a run; or no head is set and none was chosen on the
+            development split.
     """
     from anaphora.data.own_sentence import example_from_query, optional_example
     from anaphora.explain.calculation import walk_through_calculation

@@ -31,9 +31,9 @@ _WEIGHT_BYTES = 4
 class Extraction(SentenceOrItems):
     """Settings of `anaphora extract`."""
 
-    # For texts without pronoun questions: the words whose rows are written; by default all words.
+    # For texts without annotated pronouns: the words whose rows are written; by default all words.
     words: list[str] = field(default_factory=list)
-    # For texts without pronoun questions: maximum number of tokens in one input; by default batching.row_tokens.
+    # For texts without annotated pronouns: maximum number of tokens in one input; by default batching.row_tokens.
     chunk_tokens: int | None = None
     # "2/8" writes only the second of eight shards of the split, to a separate folder; groups are not divided.
     shard: str | None = None
@@ -72,9 +72,10 @@ def extract(settings: Extraction) -> None:
     of an earlier command with the same items, weights, code and settings are reused.
 
     Raises:
-        UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts,
-            `words` appear in no text, the split is empty or too small for so many shards, the sentence is invalid, a
-            text is too long for the model, the model has no attention maps, or as in `held_output`.
+        UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts
+            without annotated pronouns, none of `words` occurs in a text, the split is empty or too small for so many
+            shards, the sentence is invalid, a text is too long for the model, the model has no attention maps, or as in
+            `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.data.own_sentence import name_of_sentence
@@ -113,7 +114,7 @@ def _selection(run: Run, settings: Extraction) -> Selection:
 
 
 def _check_words(settings: Extraction, data: Data) -> None:
-    """Check that `words` and `chunk_tokens` are used only for plain text."""
+    """Check that `words` and `chunk_tokens` are used only for texts without annotated pronouns."""
     for name in ("words", "chunk_tokens"):
         value = getattr(settings, name)
         if value and settings.text is None and not isinstance(data, TextCorpus):
@@ -193,7 +194,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return the settings and digests that determine a file's content; None for a single sentence, never reused."""
+    """Return the settings and digests that determine a file's content; None for a sentence, which is not reused."""
     from anaphora.runs.items import analysis_code_digest, model_digest
 
     if not selection.fingerprint:
@@ -221,7 +222,7 @@ def _resident_bytes() -> int:
 
 
 def _peak_bytes() -> int:
-    """Return the peak memory of this process in bytes, on Linux."""
+    """Return the peak memory of this process in bytes; correct only on Linux, where `ru_maxrss` is in KiB."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

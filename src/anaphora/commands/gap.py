@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class NameDecisions:
-    """Settings of `anaphora gap`: decisions on whether a pronoun refers to each of two names."""
+    """Settings of `anaphora gap`, which scores decisions on whether a pronoun refers to each of two names."""
 
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
     weights: str | None = None  # pretrained weights, or a run, to evaluate without fine-tuning
@@ -61,7 +61,7 @@ class NameDecisions:
 
 @dataclass(frozen=True, eq=False)
 class GapEvaluation:
-    """Scores of the answers of S runs to N items with M names."""
+    """Name decisions of S runs on N items with M names each, and their scores."""
 
     scores: dict[str, GapScore]  # scores of each run and of all runs together, by name of the table row
     # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
@@ -74,8 +74,8 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows.
 
     Raises:
-        UserError: the items do not have two names and a gender each, two runs have the same name, a run does not answer
-            pronoun questions, a text is too long for a model, a run was trained on items of `dev`, or as in
+        UserError: the items do not have two names and a gender each, two runs have the same name, a run does not
+            predict antecedents, a text is too long for a model, a run was trained on items of `dev`, or as in
             `evaluate_folds` or `evaluate_without_fine_tuning`.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
@@ -129,9 +129,9 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Score each run and, for several runs, the mean of their scores.
+    """Score the name decisions of each run; with several runs, also average the scores over the runs.
 
-    If `exchanged`, also score the decisions from the mean over original and exchanged names.
+    If `exchanged`, decisions from a run's mean prediction for original and exchanged names are scored as well.
 
     Raises:
         UserError: a text is too long for a model.
@@ -148,7 +148,7 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
 
 
 def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
-    """Score each run on its held-out fold, and the runs together on all folds.
+    """Score the name decisions of each run on its held-out fold, and those of all runs together on all folds.
 
     Raises:
         UserError: a run has other data settings than `data`, a text is too long for its model, or as in `check_folds`.
@@ -180,7 +180,11 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the mean scores of S runs' decisions, (S, W, N, M), for each index of W, keyed by table row."""
+    """Return the scores of S runs' decisions, (S, W, N, M), averaged over the runs, keyed by name of the table row.
+
+    There is one score for decisions from the original names, and if W = 2, one for those from the mean with exchanged
+    names.
+    """
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
     return {
@@ -190,7 +194,7 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
 
 
 def _print_exchange_gain(evaluation: GapEvaluation) -> None:
-    """Print how F1 and the decisions change with the mean over original and exchanged names."""
+    """Print how F1 and the decisions change if a run averages its predictions for original and exchanged names."""
     from anaphora.analysis.tasks.gap import f1_difference
     from anaphora.report.terminal import print_phrase
 
@@ -221,9 +225,9 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's decisions, (W, N, 2): from the original names and, if `exchanged`, from a mean.
+    """Return a run's name decisions, (W, N, 2): from the original names and, if `exchanged` (W = 2), from a mean.
 
-    The mean over original and exchanged names removes a model's preference for one of the two names.
+    The mean of the log-probabilities for original and exchanged names removes a preference for one of the names.
     """
     import numpy as np
 
@@ -241,7 +245,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score shortcuts, the best head, and a probe over all heads.
+    """Score the name decisions of shortcut baselines, of the best head, and of a probe over all heads.
 
     For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
 
@@ -250,7 +254,7 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
         seed: seed of the folds, of random decisions and of the probe.
 
     Returns:
-        The score of each policy, by name of the table row.
+        The score of each baseline, of each way to use the best head and of the probe, by name of the table row.
 
     Raises:
         UserError: a text is too long for the model, or the model has no attention maps.
@@ -293,10 +297,10 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """Return the decisions on each fold by the policy that scores best on the other folds: (N, M).
+    """Return the decisions (N, M) on each fold by the head, or other scorer, that does best on the other folds.
 
     Args:
-        scores: (N, M, K) score of each name under each of K policies.
+        scores: (N, M, K) score of each name by each of K scorers, such as heads.
         folds: (N,) fold number of each item.
         threshold: whether the name with the highest score is accepted only if it reaches a threshold fitted on the
             other folds; otherwise it is always accepted.

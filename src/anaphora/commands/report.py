@@ -73,8 +73,8 @@ class Report(EvidencePlan):
         """Return the settings of each corpus of an atlas by name: first `data`, then `corpora`.
 
         Raises:
-            UserError: an entry of `corpora` is not of the form corpus:path, its settings are invalid, or a kind of
-                corpus is given twice.
+            UserError: an element of `corpora` is not of the form corpus:path, its settings are invalid, or a corpus is
+                named twice.
         """
         own = self.data or ControlledCorpus()
         public: dict[str, Data] = {}
@@ -110,8 +110,8 @@ _OF_ATLASES = ("data", "corpora", "causal_items")
 def report(settings: Report) -> list[Path]:
     """Measure missing scores, and write one self-contained page on one or several runs, with figures and tables.
 
-    If `output` ends in .csv, the stored scores of several runs are summarised instead. An atlas is written if a model
-    is not a run of this package, or if `data` or `corpora` is set.
+    If `output` ends in .csv, the stored scores of several runs are summarised instead. A page that compares the heads
+    of models (an atlas) is written if a model is not a run of this package, or if `data` or `corpora` is set.
 
     Returns:
         The path of the page in each language (English first), of the CSV table, or of the atlas.
@@ -167,8 +167,8 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
     """Print the median and spread of every stored score over several runs, and write them as CSV.
 
     Raises:
-        UserError: there are fewer than two runs, one has not been scored on the split, none has scores of main items,
-            or the table cannot be written.
+        UserError: there are fewer than two runs, one has not been scored on the split, none has scores of main items
+            (`Example.is_main`), or the table cannot be written.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.commands.parts.shared import check_table, scored_evidence, write_table

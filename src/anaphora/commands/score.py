@@ -1,4 +1,4 @@
-"""Choose a head on the development split and measure it on another split.
+"""Choose an attention head on the development split and measure it on another split.
 
 Example: anaphora score run=outputs/demo untrained=5
 """
@@ -29,7 +29,7 @@ class Scoring(RunHead):
 
 
 def score(settings: Scoring) -> Measurement:
-    """Measure the head in the settings, or one chosen on the development split, and print and write the scores.
+    """Measure the head that the settings name, or one chosen on the development split; print and write the scores.
 
     The files are tables and `metrics.json` (`metrics_<split>.json` for a split other than `test`).
 
@@ -59,7 +59,7 @@ def score(settings: Scoring) -> Measurement:
 
 
 def score_transformers(settings: Scoring) -> Measurement:
-    """Score the heads of a `transformers` model, with causal tests if it answers questions, and write the scores.
+    """Score the heads of a `transformers` model, with causal tests if it can predict antecedents; write the scores.
 
     Raises:
         UserError: the model cannot be opened, or as in `held_output`, `read_splits` and `score_on`.

@@ -1,4 +1,7 @@
-"""Steps of one Transformer block: attention, then the feed-forward network. T tokens, W width, D features per head."""
+"""Walk-through steps of one Transformer block, attention and feed-forward network.
+
+T tokens, W width, D features per head.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from anaphora.model.mixer import NO_MAPS, AttentionContext
 
 
 class BlockSteps:
-    """Steps of one block in order: its attention, then its feed-forward network; `labels` are those of the T tokens."""
+    """Walk-through steps of one block: its attention, then its feed-forward network. `labels` name the T tokens."""
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
@@ -34,7 +37,7 @@ class BlockSteps:
         return labelled_matrix(name, values[0], self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Add the steps from the block's input, (1, T, W), to its first residual sum; the steps show `head`.
+        """Add the steps from the block's input, (1, T, W), to its first residual sum, with the matrices of one head.
 
         Returns:
             The residual sum, and the concatenated outputs of the heads, (1, T, W).

@@ -1,4 +1,4 @@
-"""Walk-through of the matrices of a calculation in float64."""
+"""Walk-through of attention computed from given matrices, in float64."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
 
     Args:
         head: index of the head whose steps are shown.
-        row: label or index of the row that the steps follow; None takes that of the calculation.
+        row: label or index of the attention row that the steps follow; None for the one that the calculation names.
 
     Raises:
         UserError: the head or row does not exist, or an erratum names an unknown step.

@@ -41,7 +41,7 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text to explain, its example if it has a pronoun, and whether the pronoun was detected automatically."""
+    """Text to explain, the example with its pronoun, if any, and whether the pronoun was detected automatically."""
 
     text: str
     example: Example | None = None
@@ -53,8 +53,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 
     Args:
         layer, head: indices from 0.
-        row: row that the steps follow, given as a token, a word (its first token is followed) or a token index from 0;
-            None for the pronoun.
+        row: attention row that the steps follow, given as a token, a word (for its first token) or a token index from
+            0; None for that of the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
@@ -124,7 +124,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return label and token indices of every word and special token; each mention of a candidate is a single unit."""
+    """Return label and token indices of each unit: a word, a special token, or a whole mention of a candidate."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -196,7 +196,7 @@ def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Exa
 
 
 def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[EncoderInput, Batch | None, TokenizedText]:
-    """Return the encoder's input, the batch of the item (None if there is no pronoun), and the tokens of a text."""
+    """Return the encoder's input, the batch of the text's example (None if there is no pronoun), and the tokens."""
     batch: Batch | None = None
     if query.example is not None:
         batch, tokens = single_batch(query.example, run.tokenizer, slots_of(run.config.task.prediction))
@@ -235,7 +235,7 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> tuple[Steps, str | None]:
-    """Return all steps and the model's answer; if `temperature` is None, so is the answer, and it has no step."""
+    """Return all steps and the model's answer; without a `temperature`, the answer is None and has no step."""
     encoder = model.encoder
     context = encoder.make_context(inputs)
     steps = _embedding_steps(encoder, inputs, context.embeddings, labels)

@@ -49,10 +49,10 @@ class Calculation:
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.
-        row: index of the row that the steps follow.
-        slips: errata of the published calculation, by step.
+        row: index of the attention row that the steps follow.
+        slips: errata of the published calculation, by name of the step.
         sentence: sentence of a built-in example for a trained run: its text, with pronoun and candidates or with the
-            `word` whose row the steps follow; empty if there is no sentence.
+            `word` whose attention row the steps follow; empty if there is no sentence.
     """
 
     name: str
@@ -109,7 +109,7 @@ def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
 
 
 def _in_language(value: Any, language: str) -> Any:
-    """Return a value in one language; mappings {en: ..., zh: ...} at any depth are replaced by one of their entries."""
+    """Return a value in one language: each mapping {en: ..., zh: ...} at any depth is replaced by one of its texts."""
     if isinstance(value, Mapping):
         if value and set(value) <= set(LANGUAGES):
             return _in_language(value.get(language, next(iter(value.values()))), language)
@@ -182,7 +182,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row, given its index or its label in any case.
+    """Return the index of a row, given its index or its label, in which upper and lower case are the same.
 
     Raises:
         UserError: no row has that label or index.

@@ -1,7 +1,7 @@
-"""Output of a walk-through.
+"""Walk-throughs of attention as text for the terminal, or as an offline HTML page.
 
-In the terminal: a short summary, or all steps with their matrices and the current row in bold. As an offline HTML page:
-the steps with matrices drawn to scale and the current row framed.
+The terminal shows a short summary, or all steps with their matrices; the page draws the matrices to scale. The steps
+follow one row of the attention map, that of an attending token; this current row is bold or framed.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
-    """Print the heading, the model's answer if any, and the words or candidates that the current row attends to most.
+    """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
-    Each list has at most `_MAX_WEIGHTS` entries, with `digits` decimals. If there is an answer, the last line says that
-    the weights do not explain it.
+    The weights are those of the current row. At most `_MAX_WEIGHTS` weights and answers are printed, with `digits`
+    decimals. If there is an answer, the last line says that the weights do not explain it.
     """
     _print_heading(console, walk)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -62,7 +62,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
 
 
 def print_forms(console: Console) -> None:
-    """Print a hint on the settings that make the command `explain` show all steps."""
+    """Print which settings make the command `explain` show all steps."""
     console.print(Text(_("All steps: form=terminal, or form=page to step through them."), style=_MUTED_STYLE))
 
 
@@ -115,7 +115,7 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """Return the number of decimals, at most `most`, that a matrix needs, ignoring values in scientific notation."""
+    """Return how many decimals, at most `most`, a matrix needs, apart from values written in scientific notation."""
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):
@@ -124,7 +124,7 @@ def decimals_needed(values: NDArray[np.float64], most: int) -> int:
 
 
 def _step_lines(step: Step, row: int, digits: int, width: int) -> list[RenderableType]:
-    """Arrange the parts of a step side by side, in as many lines as the width requires."""
+    """Arrange the matrices and operators of a step side by side, in as many lines as the width requires."""
     lines: list[RenderableType] = []
     cells: list[RenderableType] = []
     filled = 0
@@ -182,7 +182,7 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return the indices of the entries to show, with None for the entries omitted before the last."""
+    """Return which of `count` rows or columns to show; None stands for those omitted before the last."""
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]
@@ -235,7 +235,7 @@ _page_words = translated(
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return a matrix in the format of the page's script, with slightly more digits than are shown."""
+    """Return a matrix of the JSON `entry` for the page's script, with slightly more digits than the page shows."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

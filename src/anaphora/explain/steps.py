@@ -1,4 +1,7 @@
-"""Steps of attention, computed by the encoder's own functions: B = 1, H heads, Q queries, T tokens, D features."""
+"""Walk-through steps of attention, computed by the encoder's own functions.
+
+One text; H heads, Q queries, T tokens, D features per head.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _LARGE_SCORE = 100.0
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """Labels of the attending rows, the attended rows and the value features; empty for numbered features."""
+    """Labels of the attending tokens, the attended tokens and the features of values; empty for numbered features."""
 
     queries: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -60,7 +63,7 @@ def projection_step(
 
     Args:
         letter: "Q", "K" or "V".
-        read: matrix to be projected.
+        read: matrix to be projected, with labelled axes.
         weight: (W, D); None if this attention has no such projection.
         bias: (D,) or None.
         projected: (T, D) result.

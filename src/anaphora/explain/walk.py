@@ -1,6 +1,7 @@
 """Walk-through of attention as plain data: steps, each a formula of matrices and operators.
 
-Q rows of the attention map. Nothing is computed here; the values come from the encoder's own functions.
+The attention map has Q rows; the steps follow one of them, the current row. Nothing is computed here: the values come
+from the encoder's own functions.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ class Matrix:
 
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
-        values: (R, C), or (Q, R, C) with a matrix for each of the Q possible current rows.
+        values: (R, C), or (Q, R, C) with a matrix for each row of the attention map that the steps can follow.
         rows, columns: labels of the R rows and C columns.
-        axes: kind of entries along rows and columns: "tokens", "features" or "one"; equal kinds are drawn at equal
-            length.
-        followed: whether the rows are the attending tokens, one of which is the current row.
+        axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
+            the same length.
+        followed: whether the rows are those of the attending tokens, so that one is the current row.
         weights: whether the values are weights from 0 to 1.
     """
 
@@ -37,7 +38,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as a single matrix, (R, C); if there are several, return that of the current row `row`."""
+        """Return the values as one matrix, (R, C); if there is one for each current row, return that of `row`."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -70,7 +71,7 @@ class Step:
         name: name of the step, the same in every language.
         parts: matrices and operators in reading order; "×" is the matrix product, "|" concatenation, other signs
             elementwise operators; words such as "softmax" name functions.
-        slips: errata of the published calculation.
+        slips: errata of the published calculation in this step.
     """
 
     name: str
@@ -105,10 +106,10 @@ class Step:
 
 
 class Steps(list[Step]):
-    """Steps in order."""
+    """List of the steps of a walk-through, in order."""
 
     def add(self, name: str, title: str, text: str, parts: tuple[Matrix | str, ...]) -> Matrix:
-        """Add a step, and return its result."""
+        """Add a step, and return its last matrix, which is its result."""
         self.append(Step(name, title, text, parts))
         return self[-1].result
 
@@ -120,9 +121,9 @@ class Walkthrough:
     Attributes:
         name: name for files.
         title, about: heading and introduction.
-        queries: labels of the rows that attend, each of which can be the current row.
-        row: index of the current row, which the steps follow.
-        units: label and attention-map columns of each word or candidate; empty if every column is its own unit.
+        queries: labels of the attending tokens, each of which has a row of the attention map.
+        row: index of the row of the attention map that the steps follow (the current row).
+        units: label and attention-map columns of each word or candidate; empty if every column stands for itself.
     """
 
     name: str

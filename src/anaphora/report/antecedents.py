@@ -1,4 +1,4 @@
-"""Attention heads that select antecedents: terminal tables and a figure from the content of `antecedents.json`."""
+"""Terminal tables and a figure of attention heads as antecedent selectors, from the content of `antecedents.json`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Texts, mentions and rules differ from ours.
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield a table of rules and heads for each subset of `antecedents.json`, then the comparison sentences.
+    """Yield a table of the accuracy of rules and heads for each subset of mentions, then the comparison sentences.
 
-    The table of the subset "all" ends with results of Clark et al. 2019.
+    `metrics` is the content of `antecedents.json`. The table of all mentions ends with results of Clark et al. 2019.
     """
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
@@ -80,10 +80,10 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
-    """Compare the best head for pronouns with the nearest-mention rule, in one sentence.
+    """Return a sentence that compares the best head for pronouns with the rule that picks the nearest mention.
 
-    If there are no rows for pronouns, all mentions are compared. The sentence compares 95 % intervals, or states that a
-    head or an interval is missing. `field` is one of `CHOICE_SETS`.
+    Without results for pronouns, those for all mentions are compared. The sentence compares 95 % intervals, or says
+    that a head or an interval is missing. `field`, one of `CHOICE_SETS`, is the set of words from which the head picks.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
@@ -124,7 +124,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """Draw the accuracy of the best head by mention type and candidate set, with rules and untrained heads as ticks.
+    """Draw the accuracy of the best head by type of mention and `CHOICE_SETS`, with rules and untrained heads as ticks.
 
     Raises:
         UserError: there is no best head for any mention type.
@@ -161,18 +161,18 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
-    """Return the first row with the given column values; None if no row has them."""
+    """Return the first table row with the given values, by column; None if no row has them."""
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 
 
 def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float] | None:
-    """Return the interval in the columns `prefix` + "low" and "high" of a row; None if it was not measured."""
+    """Return the interval in the columns `prefix` + "low" and "high" of a table row; None if it was not measured."""
     low, high = row[f"{prefix}low"], row[f"{prefix}high"]
     return None if low is None or high is None else (low, high)
 
 
 def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:
-    """Return an accuracy in % with its interval and, for a head, the filled template `position`; a dash for None."""
+    """Return a table row's accuracy in % with its interval and, for a head, its position; a dash if the row is None."""
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))

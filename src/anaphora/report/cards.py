@@ -20,7 +20,7 @@ _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpre
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """Content of a model card other than the run's scores.
+    """Facts about a run for its model card, apart from the scores.
 
     Attributes:
         languages: language codes such as "en".
@@ -41,7 +41,7 @@ class CardFacts:
 def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
     """Return the model card as Markdown with metadata for the hub; without `evidence`, it has no scores.
 
-    A run with a head for each language has several pieces of evidence.
+    `evidence` has one element, or one for each language if a head was chosen for each.
     """
     parts = [
         _front_matter(
@@ -151,7 +151,7 @@ def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _table_cell(text: str) -> str:
-    """Escape text from data for a cell of a Markdown table."""
+    """Return text of the data, escaped for a cell of a Markdown table."""
     return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 

@@ -1,4 +1,4 @@
-"""Headline scores as a table for the terminal and as a conclusion in words."""
+"""Scores of the chosen head (the headline) as a table for the terminal and as a conclusion in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return the scores by language and kind of cue, in a table at most 100 characters wide without wrapped cells."""
+    """Return a table of the scores by language and kind of cue, at most 100 characters wide, without wrapped cells."""
     title = _("{split} split, {head} ({choice}), shares in %").format(
         split=label(split_names(), evidence.split),
         head=head_name(evidence.head.layer, evidence.head.head),
@@ -59,9 +59,10 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """Return the conclusion in words.
+    """Return in words what the scores show about the chosen head.
 
-    Groups with the same result in `groups_by_case` share a sentence, except "ordinary" and "unsolved" ones.
+    A group is a language or one of its kinds of cue. Groups with the same result in `groups_by_case` share a sentence,
+    except those with the results "ordinary" and "unsolved".
     """
     cases = groups_by_case(evidence)
     items = _("unseen items")
@@ -102,7 +103,7 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """Return the groups by result.
+    """Return the groups of items, each a language or one of its kinds of cue, by the result of the chosen head.
 
     A task is solved if the accuracy is at least halfway from chance to 1, and its lower bound (without an interval, the
     accuracy itself) is above chance and every baseline other than untrained models. The thresholds of a head are chance
@@ -111,10 +112,10 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     Returns:
         "points": task solved, lower bound of the head's candidate accuracy above all thresholds.
         "unmeasured": the same, but untrained models were not measured.
-        "open": task solved, candidate accuracy above all thresholds, but too few clusters for an interval.
+        "open": task solved, candidate accuracy above all thresholds, but too few templates or groups for an interval.
         "ordinary": task solved, candidate accuracy not clearly above all thresholds.
-        "unsolved": task not solved.
-        A kind of cue is listed only if its case differs from that of its language.
+        "unsolved": task not solved, or answers not measured.
+        A kind of cue is listed only if its result differs from that of its language.
     """
     names = ("points", "unmeasured", "open", "ordinary", "unsolved")
     cases: dict[str, list[Group[Cell]]] = {name: [] for name in names}
@@ -127,7 +128,7 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
 
 
 def group_name(group: Group[Any]) -> str:
-    """Return the name of a group in a sentence, such as "English role cues"."""
+    """Return the name of a language or of one of its kinds of cue, for use in a sentence: "English role cues"."""
     name = language_name(group.language)
     if group.kind == "all":
         return name
@@ -189,7 +190,7 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
 
 
 def bar_text(name: str, value: float) -> str:
-    """Return a baseline or chance ("all_candidates") with its value, for use in a sentence."""
+    """Return the name of a baseline, or of chance ("all_candidates"), with its value, for use in a sentence."""
     return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
 
 

@@ -36,12 +36,12 @@ def format_percent(share: float | None, span: Sequence[float] | None = None) -> 
 
 
 def format_short_percent(share: float) -> str:
-    """Return a share (0 to 1) in percent without decimals; only 1 gives "100", and 0.996 gives "99.6"."""
+    """Return a share (0 to 1) in percent, without decimals below 99.5; only 1 gives "100", and 0.996 gives "99.6"."""
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number with its unit and interval; p-values and counts are returned without either.
+    """Return a number as text with its unit and interval, but p-values and counts without them.
 
     Args:
         value: the number; None if it was not measured.
@@ -69,7 +69,7 @@ def format_range(low: float, high: float) -> str:
 
 
 def format_spread(spread: Spread | None) -> str:
-    """Return the median in percent, followed by its range in brackets unless both ends round to the same text."""
+    """Return a median in percent, with lowest and highest value in brackets unless these round to the same text."""
     if spread is None:
         return NOT_MEASURED
     median = format_percent(spread.median)

@@ -1,6 +1,6 @@
 """Translation of the English sentences stored in result files.
 
-The catalogue holds each sentence with the placeholders {0}, {1}, ... in place of its numbers.
+The catalogue of translations has the placeholders {0}, {1}, ... in place of the numbers of each sentence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Translate a sentence from a result file, with its chance or best baseline in percent.
+    """Translate a sentence from a result file; the accuracy of chance or the best baseline in it becomes a percentage.
 
     A sentence that the catalogue lacks stays in English.
     """
@@ -39,7 +39,7 @@ def stored_sentence(text: str) -> str:
 
 
 def observed_text(text: str) -> str:
-    """Translate a control's stored observation: its accuracies and, if they are unexpected, what they mean."""
+    """Translate the stored result of a trained control: its accuracies and, if they are unexpected, what they mean."""
     checks = list(_CHECK.finditer(text))
     if not checks:
         return stored_sentence(text)

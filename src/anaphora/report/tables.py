@@ -1,4 +1,4 @@
-"""Tables of measures for the terminal and the page, and flat tables of the evidence for other programs."""
+"""Tables of measures for the terminal and the page, and tables of plain values for CSV files."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests, with rows for each language as a whole and for each of its kinds of cue.
 
-    The columns are the number of items, the task accuracy, its drops when the edge to the antecedent is knocked out in
-    the chosen head or its layer or value-zeroed in the layer, and the share of answers flipped by patching the layer.
+    The columns are the number of items; the task accuracy; its drops when the pronoun's edge to the antecedent is
+    knocked out in the chosen head, knocked out in its layer, and value-zeroed in its layer; and the share of correct
+    answers that flip when the layer takes the pronoun's rows from the other sentence of the minimal pair.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -57,7 +58,7 @@ def _loss(loss: KnockoutLoss | None) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return a table of the causal tests of the single chosen head, one row per language and kind of cue with tests."""
+    """Return a table of the causal tests of the chosen head alone, one row per language and kind of cue with tests."""
     rows = [
         {
             _("language, cue"): group.label,
@@ -74,7 +75,7 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table that compares how much the pronoun and the best other word attend to the antecedent.
+    """Return a table of the weight on the antecedent from the pronoun, and from the other word that gives it most.
 
     There is one row per language and kind of cue.
     """
@@ -91,9 +92,10 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a table of accuracy drops when equal weight is removed from the antecedent's edge or from all other edges.
+    """Return a table of drops in task accuracy when weight is removed from the pronoun's row in the chosen head.
 
-    There is one row per language, kind of cue and removed weight.
+    The same weight is removed from the edge to the antecedent and, for comparison, from all other edges. There is one
+    row per language, kind of cue and removed weight.
     """
     rows = [
         {
@@ -110,7 +112,7 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of how attention is redistributed when the edge to the antecedent is masked, in % by kind of word.
+    """Return a table of where the chosen head's weight goes, in % by sort of word, if the antecedent's edge is masked.
 
     There is one row per language and kind of cue for which this was measured.
     """
@@ -130,9 +132,10 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return a table of the scores on compositions by language and level, empty if the corpus has no compositions.
+    """Return a table of the scores by language and level: how much of an item's composition occurred in training.
 
-    `shortcut` is the format string of the best shortcut's cell, with the placeholders {name} and {accuracy}.
+    Without items of the cue type `composition`, the table is empty. `shortcut` is the format string of the best
+    shortcut's cell, with the placeholders {name} and {accuracy}.
     """
     # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.
     names = baseline_names() | shortcut_names()
@@ -161,7 +164,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return the tables of the evidence, keyed by name, with flat rows; parts that were not measured have no rows.
+    """Return tables of a run's evidence for CSV files, keyed by name; parts that were not measured have no rows.
 
     Not every part has a table: the main scores, strata, levels and specificity, for instance, have none.
     """
@@ -214,12 +217,12 @@ def every_table(evidence: Evidence) -> dict[str, list[Row]]:
 
 
 def divergence_rows(divergences: Sequence[RowDivergence]) -> list[Row]:
-    """Return the divergences between the attention rows of runs as flat rows."""
+    """Return the divergences between the attention rows of runs as rows of a CSV table."""
     return [_flatten(to_json(row)) for row in divergences]
 
 
 def _causal_tables(languages: Groups[CausalCell]) -> dict[str, list[Row]]:
-    """Return the tables of the causal tests, keyed by name."""
+    """Return the tables of the causal tests for CSV files, keyed by name."""
     cells = list(_groups(languages))
     return {
         "knockout": [
@@ -259,7 +262,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield for each group the columns "language" and "kind", and its measurement."""
+    """Yield for each language and kind of cue the columns "language" and "kind", and the measurement."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell

@@ -42,9 +42,9 @@ def print_phrase(message: str, **values: Any) -> None:
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Print the number of items with equal scores for a right and a wrong candidate.
+    """Print the number of items in which the model gives a right and a wrong candidate the same score.
 
-    Print nothing if there are no such items or no answers.
+    If there are no such items or no answers, nothing is printed.
     """
     if answers is not None and answers.undecided.any():
         print_phrase(
@@ -59,9 +59,10 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdicts on the chosen head's layer and on the head alone, with rules that fail or were not measured.
+    """Print the verdicts on the claim that pronouns attend to antecedents and that the answers depend on it.
 
-    Each verdict has one line per language and kind of cue.
+    There is one line per language and kind of cue for the layer of the chosen head, and one for the head alone, with
+    the rules that fail or were not measured.
     """
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
@@ -85,7 +86,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the headline tables and sentence, the worst template of each language, and the number of excluded items."""
+    """Print the main scores as tables and in words, each language's worst template, and how many items are left out."""
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)
@@ -123,7 +124,7 @@ def print_causal(evidence: Evidence) -> None:
 
 @in_language_of_messages
 def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> None:
-    """Print the scores of a run's trained controls, then the expected and observed outcome of each."""
+    """Print the scores of a run's trained controls, then the expected and the observed result of each."""
     console.print(_controls_table(run, split, measured))
     for name, control in measured.items():
         message = {
@@ -159,7 +160,7 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
 
 @in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
-    """Print the spread of each measure over runs, with notes on groups that have other items, or none, in some runs."""
+    """Print the spread of each measure over runs, with notes on languages or cues whose items differ between runs."""
     console.print(_comparison_table(rows))
     whole = max(row.runs for row in rows)
     for row in rows:
@@ -193,7 +194,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
-    """Return a table of the median (lowest to highest) of each measure over runs, in %, at most 100 characters wide."""
+    """Return a table of median and range of each measure over runs, in %, at most 100 characters wide."""
     title = _("median (lowest to highest) over {runs} runs, shares in %").format(runs=max(row.runs for row in rows))
     table = headed_table(title, [""], short_measure_names().values(), no_wrap=True, padding=(0, 0), pad_edge=False)
     for row in rows:

@@ -1,7 +1,7 @@
 """Figure titles that state the result, computed from the data.
 
-The title of the scores presents a head's accuracy as a result only if it exceeds chance, shortcuts and, if they were
-measured, untrained models. The title of a single sentence makes no claim about other sentences.
+The title of the main figure presents a head's accuracy as a result only if it exceeds chance, shortcut baselines and,
+if they were measured, untrained models. The title of a single sentence makes no claim about other sentences.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _WIDEST_MENTION = 1.6
 
 
 def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
-    """Return a title with the final candidate accuracies of the chosen head and the best other head.
+    """Return a title with the candidate accuracies of the chosen head and the best other head after training.
 
-    `accuracies`, (L, H), are those at the last validation, `chance` that of a random choice.
+    `accuracies` are those of all heads, (L, H), at the last validation; `chance` is the accuracy of a random choice.
     """
     chosen = accuracies[head.layer, head.head]
     values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
@@ -48,10 +48,10 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, with lines for the cases of `groups_by_case`.
+    """Return a title on the accuracy of the chosen head, with lines for the results of `groups_by_case`.
 
-    "points" and "unmeasured" share a line, every "ordinary" group has its own, and "unsolved" groups with and without
-    answers have separate lines.
+    The results "points" and "unmeasured" share a line. Each language or kind of cue with the result "ordinary" has its
+    own line. Those with the result "unsolved" are on one line if the model answered and on another if it did not.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -144,7 +144,11 @@ def heads_title(
 
 
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
-    """Return a title with the number of sentences of a quad in which the antecedent gets the most weight."""
+    """Return a title with the number of sentences of a quad in which the antecedent gets the most weight.
+
+    A quad is a scene in every combination of cue and candidate order. The antecedent's weight is compared with that of
+    the other candidates.
+    """
     right = sum(cell.antecedent_is_strongest() for cell in cells)
     if right == len(cells):
         text = _(
@@ -173,10 +177,10 @@ def attention_title(
     distractors: CandidateWords,
     head: Head,
 ) -> str:
-    """Return a title that names the candidate or word with the most weight and its share of the row.
+    """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
-    If that is no antecedent, the title also names the antecedent with the most weight. Below a share of one half, the
-    title says that the weight is spread.
+    If an antecedent has less, the title also names the antecedent with the most weight. If the share is below one half,
+    the title says that the weight is spread.
 
     Args:
         weights: (W,) attention weights of the words.
@@ -227,7 +231,7 @@ def attention_title(
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """Candidate or word outside the candidates, with its share of an attention row.
+    """Candidate, or word that belongs to no candidate, with its share of an attention row.
 
     `role` is "antecedent", "distractor", "attending" or "word".
     """

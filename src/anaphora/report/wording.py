@@ -1,4 +1,4 @@
-"""Names of measures, heads and groups of measurements, and lists in sentences, in the language of the page.
+"""Names of measures, heads, languages and kinds of cue, and lists in sentences, in the language of the page.
 
 Every function translates when it is called, since one process may write pages in two languages.
 """
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of a key, written with underscores or spaces; a key that `names` lacks is shown with spaces."""
+    """Return the label of `name`, a key with underscores or spaces; if `names` lacks it, the key itself with spaces."""
     return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
 
@@ -28,7 +28,7 @@ def language_name(code: str) -> str:
 
 
 def group_label(code: str, kind: str) -> str:
-    """Return the label of a group: "English, role cues", or "English" for the kind "all"."""
+    """Return the label of a language and kind of cue: "English, role cues", or "English" for the kind "all"."""
     name = language_name(code)
     if kind == "all":
         return name
@@ -37,7 +37,7 @@ def group_label(code: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """Measurement of one language and kind of cue; `kind` is "all" for the whole language."""
+    """Measurement on the items of one language and kind of cue; `kind` is "all" for the whole language."""
 
     language: str
     kind: str
@@ -49,12 +49,12 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield a group per language and kind of cue, or per language if its kinds were not measured separately."""
+    """Yield the measurement of each language and kind of cue, or of the whole language if its items have no kind."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the group of all items of each language, each followed by the groups of its kinds of cue."""
+    """Yield the measurement of each language as a whole, followed by those of its kinds of cue."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))
 
 
@@ -66,7 +66,7 @@ def head_name(layer: int, head: int | None = None) -> str:
 
 
 def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
-    """Return heads by layer, for use in a sentence: "layer 2 heads 0 and 3; layer 3 head 1"."""
+    """Return the names of heads, for use in a sentence: "layer 2 heads 0 and 3; layer 3 head 1"."""
     by_layer: dict[int, list[int]] = {}
     for layer, head in heads:
         by_layer.setdefault(layer, []).append(head)
@@ -81,7 +81,7 @@ def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
 
 
 def value_label(value: str) -> str:
-    """Return the label of a factor's value; a range such as "3-5" gets an en dash."""
+    """Return the label of a value of an item's factor; a range such as "3-5" gets an en dash."""
     ends = re.fullmatch(r"(\d+)-(\d+)", value)
     return _("{low}–{high}").format(low=ends[1], high=ends[2]) if ends else label(factor_value_names(), value)
 

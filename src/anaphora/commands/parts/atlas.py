@@ -38,7 +38,7 @@ Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Report) -> Path:
-    """Measure what is missing, write the atlas and its table, print the table, and return the path of the page.
+    """Measure models without stored scores, write the atlas and its table, print the table, and return the page's path.
 
     Raises:
         UserError: a model or a corpus cannot be read, or as in `score_on` or `with_tasks`.
@@ -68,14 +68,14 @@ def draw_atlas(settings: Report) -> Path:
 
 @in_language_of_messages
 def print_models(entries: Sequence[AtlasEntry]) -> None:
-    """Print a table with a row for each model, corpus and language."""
+    """Print the scores of each model's chosen head in a table with a row for each model, corpus and language."""
     print_text_table(table_of(atlas_rows(entries), _("The chosen head of each model, shares in %"), texts=3))
 
 
 def atlas_entry(
     model: AnyModel, name: str, corpus: str, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a model's scores on one corpus; measure and store them unless the stored ones are up to date."""
+    """Return the scores of a model on one corpus; measure and store them unless stored scores are up to date."""
     folder = _folder(settings, name, corpus)
     provenance = _provenance(model, splits, settings)
     stored = _stored_evidence(model, folder, splits, provenance)
@@ -102,7 +102,7 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: AnyModel, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Add the measures specific to a corpus: antecedent selection for documents, name decisions for GAP.
+    """Return the entry with the measures that only its corpus has: antecedent selection or, for GAP, name decisions.
 
     A model that takes the pronoun as a second sequence gets no scores for antecedent selection.
 
@@ -135,7 +135,7 @@ def with_tasks(
 
 
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the rows of an earlier atlas if they have the same provenance; otherwise measure and store rows."""
+    """Return the stored rows of an earlier atlas if their provenance is the same; otherwise measure and store rows."""
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return a run's own stored evidence, or else that of an earlier atlas, and the accuracies of all heads.
+    """Return the evidence in a run's directory, or else that of an earlier atlas, with the accuracies of all heads.
 
     The result is None if neither exists for the same weights, items and code.
     """
@@ -179,7 +179,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return an earlier atlas's evidence and head accuracies; None if missing or of other provenance."""
+    """Return evidence and head accuracies of an earlier atlas; None if missing or from other weights, items or code."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -55,7 +55,7 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
     """Write a report page on one or several runs in each requested language, with its figures and the runs' tables.
 
-    Outdated tables are removed; so are outdated figures, unless the folder has a page on another split.
+    Outdated tables are removed. Outdated figures are removed too, unless the folder has a page on another split.
 
     Returns:
         The paths of the pages, which link to one another.
@@ -158,7 +158,7 @@ def _page_stem(split: str) -> str:
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Write each part of the evidence as a CSV table, and remove old tables of parts that are now missing."""
+    """Write the tables of `every_table` as CSV, and remove old tables of parts of the evidence that are now missing."""
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 
@@ -222,7 +222,7 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Print and return the divergences between runs' attention rows; none for one run, or if items or words differ."""
+    """Print and return how far runs' attention rows diverge; empty for one run, or if items or words differ."""
     if len(evidence) < 2:
         return []
     try:

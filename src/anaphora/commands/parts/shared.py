@@ -54,7 +54,7 @@ def sentence_of(settings: SentenceOrItems) -> Example:
 
 
 def named_head(settings: RunHead) -> Head | None:
-    """Return the head in the settings, without checking that the model has it; None if no head is set."""
+    """Return the head that the settings name, without checking that the model has it; None if they name none."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
 
@@ -80,7 +80,7 @@ def measured_folder(run: str) -> Path:
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head in the settings, which the run must have; None if no head is set."""
+    """Return the head that the settings name, which the run must have; None if they name none."""
     model, head = run.config.model, named_head(settings)
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
@@ -102,7 +102,7 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Call `check_place_of_other_data` if both data sets are texts, or both are pronoun questions.
+    """Call `check_place_of_other_data` if the given data and the run's own are both texts, or both have pronouns.
 
     Otherwise the results cannot be mixed with those on the run's own data, since their files have other names.
     """
@@ -184,7 +184,7 @@ def check_table(output: str | None) -> None:
 
 
 def write_table(output: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of a command's table as CSV and print the path, if there is a file for them."""
+    """Write the rows of a command's table as CSV and print the path, if `output` is set."""
     if output:
         write_csv(Path(output), rows)
         say(_("table {path}").format(path=output))
@@ -208,7 +208,7 @@ def check_names_differ(runs: Sequence[Run]) -> None:
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """Measure the head in the settings, or the head chosen on the development split, on the requested split.
+    """Measure the head that the settings name, or else one chosen on the development split, on the requested split.
 
     Args:
         untrained: number of randomly initialised models to measure as a control.
@@ -229,7 +229,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
-    """Print the estimated time of a number of passes over long texts on the CPU, if it is long."""
+    """Print how long `passes` passes of the model over long texts are expected to take on the CPU, if that is long."""
     texts = [example.text for example in examples if len(example.text) >= _LONG_TEXT]
     if not texts or not run.model.encoder.has_maps or run.model.device.type != "cpu":
         return
@@ -251,7 +251,7 @@ def is_of_transformers(name: str) -> bool:
 
 
 def open_run_or_model(name: str, device: Device) -> AnyModel:
-    """Open a run or a `transformers` model; without the library, published weights are opened as a run.
+    """Open a run or a `transformers` model; if the library is missing, published weights are opened as a run.
 
     Raises:
         UserError: the model does not exist.

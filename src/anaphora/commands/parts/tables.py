@@ -1,4 +1,4 @@
-"""Terminal tables with the rows of commands' result files, in the language of the interface."""
+"""Terminal tables of the rows that commands write to their result files, in the language of the interface."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 @in_language_of_messages
 def print_contradictions(count: int, split: str) -> None:
-    """Print the number of items of a split that contradict another one, unless it is 0."""
+    """Print how many items of a split have text and pronoun of another item but a different antecedent, unless 0."""
     if count:
         print_phrase(
             N_(
@@ -90,7 +90,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_fitted_here(data: str, split: str) -> None:
-    """Print that the temperatures were fitted on the measured split, so that their error is not one of unseen items."""
+    """Print that the temperatures were fitted on the measured split, so that the error is not that of unseen items."""
     print_phrase(
         N_(
             "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
@@ -132,7 +132,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 @in_language_of_messages
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
-    """Print the rows of `accuracy_by_policy` for a split, with the number of runs in the title."""
+    """Print the rows of `accuracy_by_policy` (one per encoder or baseline) on a split, under a title."""
     title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
         data=data, split=_split_name(split), runs=runs
     )
@@ -147,10 +147,10 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 
 @in_language_of_messages
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`.
+    """Print the rows of `accuracy_table`, one per model or baseline and value of a factor.
 
-    The columns "runs", "silent" and "contrast" are left out if they have no values, and "decisions" if no policy is
-    "none of them".
+    The columns "runs", "silent" and "contrast" are left out if they have no values, and "decisions" if there are no
+    rows on the answer "none of them".
     """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
@@ -190,7 +190,7 @@ def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None
 
 @in_language_of_messages
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
-    """Print a table of GAP scores with one row per policy; names in `runs` are not translated."""
+    """Print a table of GAP scores, one row per run, baseline, head or probe; names in `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
     for row in rows:
         cells = [
@@ -251,7 +251,7 @@ def value_cell(column: str, value: Any) -> str:
 
 
 def policy_name(name: str) -> str:
-    """Return the display name of a model, a shortcut or another policy."""
+    """Return the display name of an answer's source: a model, a shortcut baseline or a classifier."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
     named = wording.shortcut_names() | {

@@ -28,9 +28,9 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.31, 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class SharePoint:
-    """Measured share in [0, 1] with its interval and its baselines.
+    """Point of a figure: a measured share in [0, 1] with its interval and its baselines.
 
-    Points of the same label share a row; `measure` distinguishes them.
+    Points with the same label are in the same row of the figure; `measure` tells them apart.
     """
 
     label: str

@@ -1,6 +1,7 @@
 """Figures of the causal tests: knockout, ablation, patching, removal of equal weight, and dose-response.
 
-Each function returns None if nothing was measured.
+An edge leads from an attending token to an attended one, here from the pronoun. A group is a language and a kind of
+cue. Each function returns None if nothing was measured.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the drop in task accuracy when an edge is knocked out or value-zeroed, for every group, scope and edge."""
+    """Draw the drop in task accuracy when an edge is knocked out or value-zeroed, by group, edge and set of heads."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for group in kind_groups(cells):
@@ -71,7 +72,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the accuracy drop when heads are ablated cumulatively, best first, compared with random heads."""
+    """Draw the drop in task accuracy as more and more heads are ablated, best first, beside that for random heads."""
     panels = []
     compared = False
     for group in kind_groups(cells):
@@ -102,7 +103,10 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the share of correct answers that flip when patching rows from the minimal pair, by number of heads."""
+    """Draw the share of correct answers that flip if heads take the pronoun's row from the minimal pair's other item.
+
+    The curve is over the number of patched heads; a line marks the share for all heads of the chosen head's layer.
+    """
     panels = []
     with_layer = False
     for group in kind_groups(cells):
@@ -132,7 +136,7 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the accuracy drop when equal weight is removed from the edge to the antecedent or from all other edges."""
+    """Draw the drop in task accuracy if weight is removed from the antecedent's edge, or as much from all others."""
     panels = []
     for group in kind_groups(cells):
         doses = group.cell.head_level.doses if group.cell.head_level else ()
@@ -157,7 +161,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
-    """Return the accuracy drop as a curve over the removed weight in %; None if no drop is known."""
+    """Return the drop in task accuracy as a curve over the removed weight in %; None if no drop was measured."""
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:
         return None
@@ -168,7 +172,7 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw Spearman's rho of an edge's score and the logit drop from its knockout, for every group and kind of map."""
+    """Draw Spearman's rho between edges' scores in a map and logits lost by knockout, by group and kind of map."""
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

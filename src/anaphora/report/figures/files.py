@@ -28,8 +28,8 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
     """Write `figure` as one file per format, such as `stem`.png, and return the paths; a missing folder is created.
 
     All formats are rendered before the first file is written, so an error in rendering leaves old files unchanged. Text
-    becomes outlines in SVG and embedded Type 42 subsets in PDF. The files contain no date and no program name. SVG
-    files have no document type declaration, since it contains a URL.
+    becomes outlines in SVG; in PDF, subsets of its fonts are embedded as Type 42. The files contain no date and no
+    program name. SVG files have no document type declaration, since it contains a URL.
 
     Raises:
         UserError: a format other than png, svg and pdf, or a file that cannot be written.
@@ -47,7 +47,7 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
 def save_in_languages(
     draw: Callable[[], Mapping[str, Figure]], folder: Path, formats: Sequence[str], suffixes: Mapping[str, str]
 ) -> list[Path]:
-    """Write the figures of `draw` once per language, and return the paths.
+    """Write the figures that `draw` returns once per language, and return the paths.
 
     Args:
         draw: function that returns the figures by name, in the current language.

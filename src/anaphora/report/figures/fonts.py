@@ -59,13 +59,13 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold): of the full font if installed, else the subset."""
+    """Return the font file of each weight (400 regular, 700 bold), from the full font if installed, else the subset."""
     return whole_font_files() or OWN_FONT_FILES
 
 
 @lru_cache(maxsize=1)
 def font_families() -> tuple[str, ...]:
-    """Return the font families for matplotlib, in order of preference; the first call registers them."""
+    """Return the names of the font families in order of preference; the first call registers them with matplotlib."""
     _register(FAMILY, font_files())
     return (FAMILY, FALLBACK)
 
@@ -88,8 +88,8 @@ def missing_glyphs(text: str) -> set[str]:
 def drawable_text(text: str) -> str:
     """Replace characters without a glyph by their code points, such as "U+05D0".
 
-    Unless the text is Chinese, typographic quotes and ellipses are replaced by ASCII ones, since the font has only
-    full-width (one em) glyphs for them. `name_undrawn` reports the characters without a glyph.
+    Unless the text is Chinese, typographic quotes and ellipses are replaced by ASCII characters, since the font has
+    only full-width (one em) glyphs for them. `name_undrawn` reports the characters without a glyph.
     """
     if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)
@@ -99,13 +99,13 @@ def drawable_text(text: str) -> str:
 
 
 def name_undrawn() -> None:
-    """Print one line with the characters that `drawable_text` replaced and that were not reported before, if any."""
+    """Print one line with the characters that `drawable_text` replaced and that no earlier line named, if any."""
     name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
     _undrawn.clear()
 
 
 def name_missing(characters: Iterable[str], sentence: str) -> None:
-    """Print a message about characters without a glyph; each character is reported once per process.
+    """Print a message about characters without a glyph, each of which is reported once per process.
 
     `sentence` is the message with the placeholder {characters}.
     """
@@ -194,7 +194,7 @@ def _open_font(file: Path) -> Any:
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Map full-width glyphs to their half-width glyphs, or to proportional ones if there are none."""
+    """Return the half-width glyph for each full-width glyph of a font, or the proportional one if there is none."""
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):

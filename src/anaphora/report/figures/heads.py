@@ -49,7 +49,7 @@ def head_grid_figure(
 ) -> Figure:
     """Draw the candidate accuracy of every head in %, coloured by its distance from chance.
 
-    A broken line outlines the heads above chance and untrained models.
+    A broken line outlines the heads above both chance and the 95th percentile of untrained models.
 
     Args:
         scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
@@ -177,7 +177,7 @@ _WIDEST = 9.4
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Scores of all heads of one model, (L, H), with the position of the framed head, a heading and a note.
+    """Scores of all heads of one model, (L, H), with the chosen head, which is framed, a heading and a note.
 
     Scores are NaN in layers without attention, which are hatched.
     """
@@ -326,7 +326,10 @@ def alignment_figure(
 
 
 def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
-    """Write (value, name, colour, font weight) at the right end of each line; the axes are `tall` inches high."""
+    """Write the name of each line at its right end.
+
+    `ends` has (last value, name, colour, font weight) of each line; the axes are `tall` inches high.
+    """
     low, high = axes.get_ylim()
     gap = 0.135 / tall * (high - low)
     for height, (_value, text, colour, weight) in zip(

@@ -1,4 +1,7 @@
-"""Figures of attention in a sentence: heat map, pronoun row, and quad."""
+"""Figures of attention in sentences: heat map, the pronoun's row, and quads.
+
+A quad is a scene in every combination of cue and candidate order, usually four sentences.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ from anaphora.report.figures.style import figure_style
 
 @dataclass(frozen=True, kw_only=True)
 class QuadCell:
-    """Sentence of a quad with the pronoun's attention weights, (W,), and the roles of its W words."""
+    """Sentence of a quad (a scene in every combination of cue and candidate order).
+
+    It has W words with their roles, and the attention weights from the pronoun, (W,), in one head.
+    """
 
     words: Sequence[str]
     weights: ArrayLike
@@ -138,10 +144,10 @@ def pronoun_row_figure(
     attending: str = "pronoun",
     room: float = style.DOUBLE_COLUMN,
 ) -> Figure:
-    """Draw a sentence with words shaded by the pronoun's attention, and each weight as a bar with its value.
+    """Draw a sentence with words shaded by the pronoun's attention, and above each word its weight as a bar.
 
-    The sum over a candidate's words is printed below them; for a candidate of one word, it replaces the value at the
-    bar. Values below `MIN_PRINTED_WEIGHT` are not printed at bars, and long sentences wrap.
+    The weight is printed at the bar unless it is below `MIN_PRINTED_WEIGHT`. Below each candidate, the sum over its
+    words is printed; if it has a single word, nothing is printed at the bar. Long sentences wrap.
 
     Args:
         words: W words, Chinese or English.
@@ -194,10 +200,10 @@ def pronoun_row_figure(
 
 @figure_style()
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
-    """Draw the m x m sentences of a quad on one colour scale: rows are cues, columns are candidate orders.
+    """Draw the sentences of a quad on one colour scale, in a grid whose rows are cues and columns candidate orders.
 
-    A sentence has a check mark if an antecedent gets more weight than every other candidate, otherwise a cross. `cells`
-    are listed row by row.
+    There are m cues and m candidate orders; `cells` has the m x m sentences row by row. A sentence has a check mark if
+    an antecedent gets more of the pronoun's weight than every other candidate, otherwise a cross.
 
     Raises:
         UserError: a number of cells that is not a square, or a cell that is invalid in `pronoun_row_figure`.
@@ -245,14 +251,14 @@ _CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 
 
 @dataclass(frozen=True)
 class _TextLine:
-    """Line of a sentence: (word index, left edge, width) of each box, and length of the line, in inches."""
+    """Line of a sentence: (word index, left edge, width) of the box of each word, and length of the line, in inches."""
 
     places: list[tuple[int, float, float]]
     length: float
 
 
 class _SentenceStrip:
-    """Sentence as a strip of boxes shaded by weight, with candidates underlined."""
+    """Sentence as a strip of boxes, one per word, which are shaded by weight; candidates are underlined."""
 
     def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
         self.words = [drawable_text(word) for word in words]
@@ -294,7 +300,7 @@ class _SentenceStrip:
         return [*lines, _TextLine(places, left - gap)]
 
     def height(self, line: _TextLine) -> float:
-        """Return the height in inches of the line's boxes and the labels below them."""
+        """Return the height in inches of the line's boxes and the sums printed below candidates."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 

@@ -1,6 +1,6 @@
-"""Figures of effects, kinds of map, controls, strata and factors.
+"""Figures of effects on attention, kinds of map, trained controls, strata and factors of the items.
 
-Each function returns None if nothing was measured.
+A group is a language and a kind of cue. Each function returns None if nothing was measured.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from anaphora.report.wording import (
 
 @figure_style()
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
-    """Draw the effects of meaning, position and entity for every group, with intervals."""
+    """Draw the effects of meaning, position and entity on the pronoun's attention for every group, with intervals."""
     groups = list(kind_groups(part))
     marks: Marks = {}
     for group in groups:
@@ -56,7 +56,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and antecedent mass of each kind of map, at the head or layer chosen for that kind."""
+    """Draw candidate accuracy and weight on the antecedent in each kind of map, at its own chosen head or layer."""
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():
@@ -103,7 +103,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 
 @figure_style()
 def strata_figure(part: Groups[Cell]) -> Figure | None:
-    """Draw task and candidate accuracy of the strata that are excluded from the main items."""
+    """Draw task and candidate accuracy of the strata whose items are no main items (`Example.is_main`)."""
     marks: Marks = {}
     for language, cells in part.items():
         for name, cell in cells.items():
@@ -114,7 +114,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
-    """Draw task and candidate accuracy by factor value; the factor "template" has too many values and is left out."""
+    """Draw task and candidate accuracy by value of each factor of the items, except "template", which has too many."""
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():
@@ -134,7 +134,7 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
 
 
 def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """Return the accuracies of a cell as marks; empty if only chance is known."""
+    """Return chance, task and candidate accuracy of a group of items as marks; empty if only chance is known."""
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
     marks = marks_of(
         (cell.chance, None, style.MUTED, "tick"),

@@ -27,7 +27,7 @@ class Mark:
     """Value drawn in a panel.
 
     Attributes:
-        value: the value; its horizontal position.
+        value: horizontal position of the mark.
         ends: (low, high) of the interval; None if there is none.
         form: "bar", "hollow bar", a tick of `_TICKS`, a matplotlib marker, or "not measured", which is drawn as a dash
             to differ from a bar of length 0.
@@ -45,8 +45,8 @@ class Curve:
 
     Attributes:
         counts, values: horizontal and vertical positions of the points.
-        form: "line" with points, "broken" for a dashed line, "dot" for a single point, or "level" for a horizontal line
-            without counts.
+        form: "line" for a line with points, "broken" for a dashed line, "dot" for a single point, or "level" for a
+            horizontal line at the only value, without counts.
         low, high: ends of the interval at each point, None where unknown, drawn as a band or, for a "dot", as a line;
             empty for no band.
     """
@@ -81,7 +81,7 @@ def row_below(heading: str, text: str) -> str:
 
 
 def marks_of(*marks: tuple[float | None, tuple[float, float] | None, str, str]) -> list[Mark]:
-    """Return marks of the given value, ends, colour and form, without those whose value was not measured."""
+    """Return a mark for each (value, ends, colour, form) whose value was measured."""
     return [Mark(value, ends, colour, form) for value, ends, colour, form in marks if value is not None]
 
 
@@ -170,7 +170,7 @@ def panel_figure(
 
 
 def measured_marks(marks: Sequence[Mark]) -> list[Mark]:
-    """Return the marks that need vertical offsets: all except ticks, which span the row."""
+    """Return the marks except ticks, which are as high as the row and need no vertical offset."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
@@ -218,7 +218,7 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the interval of a bar filled from 0 to `filled`, in a legible colour inside the bar."""
+    """Draw the interval of a bar filled from 0 to `filled`; where it lies inside the bar, its colour stands out."""
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (
@@ -245,7 +245,7 @@ def curve_figure(
         key: legend entries, (text, colour, form).
         across_label, label: labels of the horizontal and of the vertical axes.
         top: minimum upper limit of the vertical axes, as a share.
-        reference: share marked by a horizontal line unless None.
+        reference: share at which a horizontal line is drawn; None for no line.
     """
     columns = min(len(panels), 4)
     lines = -(-len(panels) // columns)

@@ -1,4 +1,4 @@
-"""Figures of a run or a sentence, made from attention records and evidence."""
+"""Figures of a run or a sentence, made from attention records (the pronoun's rows) and from a run's evidence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return figures of one head by name: its map, "heat_map", and the pronoun's row, "pronoun_row".
+    """Return two figures of one head by name: "heat_map", its attention map, and "pronoun_row", the pronoun's row.
 
     `maps` is (L, H, W, W) over the sentence's words, in the order of `word_weights`.
     """
@@ -34,7 +34,7 @@ def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: H
 
 
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
-    """Draw the map of one head; `maps` is (L, H, W, W) over the sentence's words."""
+    """Draw the attention map of one head; `maps` has those of all heads, (L, H, W, W), over the sentence's words."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = maps[head.layer, head.head]
@@ -43,7 +43,7 @@ def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: 
 
 
 def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
-    """Draw the pronoun's row of one head."""
+    """Draw the pronoun's row of the attention map of one head."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = row.weights[head.layer, head.head]
@@ -64,7 +64,10 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], Cand
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad, sorted by cue and candidate order, with the pronoun's row of one head."""
+    """Return the sentences of a quad, sorted by cue and then candidate order, with the pronoun's row of one head.
+
+    `records` are those of a scene in every combination of cue and candidate order (a quad).
+    """
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
@@ -96,7 +99,7 @@ def scores_figure(evidence: Evidence) -> Figure:
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Draw every head's candidate accuracy at each validation.
+    """Draw the candidate accuracy of every head at each validation during training.
 
     Args:
         validations: validation records of `training.json`.
@@ -143,9 +146,9 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as it is spelled in the text, with an ellipsis for words between its parts.
+    """Return the cue as it is written in the text, with an ellipsis for words between its parts.
 
-    A cue that the text lacks is returned as stored. An item without a cue gives "".
+    If the text lacks the cue, it is returned as stored in the example; "" if the example has no cue.
     """
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)

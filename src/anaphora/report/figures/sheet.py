@@ -1,4 +1,4 @@
-"""Common parts of all figures: sheets measured in inches, headings, colour scales, legends and word roles.
+"""Common parts of all figures: layout in inches, headings, colour scales, legends and the roles of words.
 
 W is the number of words of a sentence. pyplot is not used.
 """
@@ -54,7 +54,7 @@ CandidateWords = Sequence[int | Sequence[int]]
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a figure: title, grey note below it, and key to the word roles that occur; sizes are in inches."""
+    """Heading of a figure: title, grey note below it, and legend of the word roles that occur; sizes are in inches."""
 
     title: str
     roles: WordRoles | None
@@ -99,7 +99,7 @@ class NotebookFigure(Figure):
 
 
 class Sheet:
-    """Figure with its heading, and with positions in inches from its lower left corner."""
+    """Figure with its heading, on which parts are placed by their distance in inches from the lower left corner."""
 
     def __init__(self, width: float, height: float, heading: Heading) -> None:
         self.width, self.height = width, height
@@ -183,7 +183,7 @@ def tick_style(rank: int) -> dict[str, Any]:
 
 
 def spread_labels(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return label positions moved at least `gap` apart within [low, high], without changing their order."""
+    """Return label positions, moved so that they are at least `gap` apart within [low, high] in the same order."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved = dict(zip(order, sorted(heights), strict=True))
     for _round in range(50):
@@ -318,7 +318,7 @@ class WordRoles:
 
     Args:
         count: number of words, W.
-        pronoun: index of the attending word, or indices of all its words; None if no word is marked as attending.
+        pronoun: index of the pronoun (or other attending word), or indices of all its words; None to mark none.
         antecedents: word indices of each correct candidate.
         distractors: word indices of each other candidate.
         attending: role name of the attending word, one of `FRAMED_ROLES`.
@@ -346,7 +346,7 @@ class WordRoles:
             self._of.update((index, attending) for index in checked_indices(pronoun, count, "pronoun"))
 
     def of(self, index: int) -> str | None:
-        """Return the role of a word; None if it has none."""
+        """Return the role of the word with this index; None if it has none."""
         return self._of.get(index)
 
     def colour(self, index: int, other: str = style.OTHER) -> str:
@@ -358,7 +358,7 @@ class WordRoles:
         return [name for name in ROLE_COLOURS if name in self._of.values()]
 
     def runs(self) -> list[list[int]]:
-        """Return the contiguous runs of word indices of every candidate."""
+        """Return the word indices of every candidate, divided into contiguous runs."""
         return [
             run.tolist()
             for entry in (*self.antecedents, *self.distractors)

@@ -38,7 +38,7 @@ TINY = 6.5
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """Return (steps, 3) sRGB colours in [0, 1], from near white to dark, of an OKLab hue in degrees.
+    """Return sRGB colours in [0, 1], (steps, 3), from near white to dark, of one OKLab hue in degrees.
 
     `chroma` is the largest OKLab chroma.
     """
@@ -51,7 +51,7 @@ def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
 def _from_oklab(
     lightness: NDArray[np.float64], green_red: NDArray[np.float64], blue_yellow: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Convert OKLab to sRGB in [0, 1], Ottosson 2020, "A perceptual color space for image processing"."""
+    """Convert OKLab to sRGB in [0, 1] (Ottosson 2020, "A perceptual color space for image processing")."""
     long = (lightness + 0.3963377774 * green_red + 0.2158037573 * blue_yellow) ** 3
     medium = (lightness - 0.1055613458 * green_red - 0.0638541728 * blue_yellow) ** 3
     short = (lightness - 0.0894841775 * green_red - 1.2914855480 * blue_yellow) ** 3
@@ -126,7 +126,7 @@ def figure_style() -> Iterator[None]:
 
 
 def text_colour_on(colour: tuple[float, ...]) -> str:
-    """Return the text colour on a background: PAPER if its contrast is above 3.6 (WCAG 2), otherwise INK."""
+    """Return the colour of text on a background: PAPER if their contrast is above 3.6 (WCAG 2), otherwise INK."""
     return PAPER if 1.05 / (_luminance(colour) + 0.05) > 3.6 else INK
 
 

@@ -1,6 +1,6 @@
 """Notes on a model's answer, in the language set by `spoken_in`.
 
-The script of the browser page, which runs without Python, uses the same phrases.
+The script of the exported page that runs a model in the browser, without Python, uses the same phrases.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def unknown_note(unknown: UnknownWords) -> str | None:
 
 
 def unread_note(words: Sequence[str]) -> str:
-    """Return a warning about words unknown to the model, for maps without an answer."""
+    """Return a warning about words unknown to the model, for a page that shows attention maps without an answer."""
     note = _("Do not trust the weights of {words}: the model does not know this part of the text.")
     return note.format(words=quoted_words(words))
 
@@ -53,9 +53,9 @@ def quoted_words(words: Sequence[str]) -> str:
 def head_note(
     layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None, is_supervised: bool
 ) -> str:
-    """Return a note on whether a head attends most to the model's answer.
+    """Return a note on whether the pronoun attends most to the model's answer in a head.
 
-    A head whose largest weight on a candidate is below `LEAST_WEIGHT` counts as attending to none.
+    If the largest weight on a candidate is below `LEAST_WEIGHT`, the pronoun counts as attending to none.
 
     Args:
         layer, head: indices of the head, from 0.
@@ -78,9 +78,9 @@ def head_note(
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note that the last of several third-person pronouns is queried, and how to choose another.
+    """Return a note that the model resolves the last of several third-person pronouns, and how to choose another.
 
-    `pronoun` is the character span of the queried pronoun. None if there is no other third-person pronoun.
+    `pronoun` is the character span of the last one. The result is None if there is no other third-person pronoun.
     """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:

@@ -1,4 +1,4 @@
-"""Building blocks of the report: content of a run, and sections of figures, tables and sentences."""
+"""Building blocks of the report: its content for one run, and sections of figures, tables and sentences."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ class ReportRun:
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         heads_chance: mean share of correct candidates on the development split, by language.
         chance: mean share of correct candidates over all languages of the development split.
-        quads: (language, kind of cue, four cells) of each quad to show.
-        sentences: explorer entries with this run's maps and answers.
+        quads: quads to show, scenes in every combination of cue and candidate order, each as (language, kind of cue,
+            four sentences).
+        sentences: sentences of the page's explorer, with this run's maps and answers.
         is_explored: whether the page's explorer shows these sentences, so that examples can link to it.
         unread: evaluated items with mentions that the model's vocabulary lacks; None if there are none.
     """
@@ -56,7 +57,7 @@ class ReportRun:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureElement:
-    """Figure with its alternative text."""
+    """Page element with a figure and its alternative text."""
 
     kind: ClassVar[str] = "picture"
     name: str
@@ -66,7 +67,7 @@ class FigureElement:
 
 @dataclass(frozen=True, kw_only=True)
 class TableElement:
-    """Table of formatted cells.
+    """Page element with a table of formatted cells.
 
     Attributes:
         texts: number of leading columns with words; the others hold numbers.
@@ -83,7 +84,7 @@ class TableElement:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Result of one rule of a verdict; `passed` is None if it could not be checked."""
+    """Result of one rule of a verdict or of a study, as texts; `passed` is None if the rule could not be checked."""
 
     rule: str
     question: str
@@ -94,12 +95,12 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """Verdict on one language and kind of cue, or on all items if `label` is empty.
+    """Verdict on a claim for one language and kind of cue, or for all items if `label` is empty.
 
     Attributes:
-        verdict: verdict in words.
+        verdict: verdict in words, such as "supported".
         sign: "yes", "no" or "open", for the colour of the traffic light.
-        numbers: cells next to the verdict.
+        numbers: table cells next to the verdict.
     """
 
     label: str
@@ -111,7 +112,7 @@ class GroupVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictElement:
-    """Verdicts as traffic lights, each with a table of its rules.
+    """Page element with verdicts as traffic lights, each with a table of its rules.
 
     Attributes:
         columns: headings of the rows' numbers.
@@ -164,7 +165,7 @@ class ShadedWord:
 
 @dataclass(frozen=True)
 class ShadedSentence:
-    """Sentence shaded by the pronoun's row of the chosen head.
+    """Sentence shaded by the pronoun's attention in the chosen head.
 
     Attributes:
         identity: id of the sentence in the page's explorer; None if it is not shown there.
@@ -179,7 +180,7 @@ class ShadedSentence:
     answer: str
 
     def unbroken(self) -> list[list[ShadedWord]]:
-        """Return groups of words that no line break may separate: each word with its punctuation."""
+        """Return the words in groups without a line break inside: each word with its punctuation."""
         groups: list[list[ShadedWord]] = []
         opened = False
         for word in self.words:
@@ -194,7 +195,7 @@ class ShadedSentence:
 
 @dataclass(frozen=True, kw_only=True)
 class SentencesElement:
-    """Shaded sentences under a heading."""
+    """Page element with shaded sentences under a heading."""
 
     kind: ClassVar[str] = "samples"
     title: str
@@ -203,7 +204,7 @@ class SentencesElement:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRolesElement:
-    """Grid of heads with their roles.
+    """Page element with a grid of all heads and their roles, such as "positional".
 
     Attributes:
         heads: head indices of the columns.
@@ -217,7 +218,7 @@ class HeadRolesElement:
 
 @dataclass(frozen=True, kw_only=True)
 class NoteElement:
-    """Paragraph of text."""
+    """Page element with a paragraph of text."""
 
     kind: ClassVar[str] = "note"
     text: str

@@ -1,4 +1,7 @@
-"""Data of the report's explorer in the format of the page's script: sentences, packed maps and phrases."""
+"""Data of the explorer, the part of a page that shows attention maps of sentences, as its script reads them.
+
+The data are entries of sentences with packed maps, and phrases.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ if TYPE_CHECKING:
 
 
 def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:
-    """Return the sentences of one run as explorer entries.
+    """Return the sentences of one run as entries of the page's explorer of attention maps.
 
     Returns:
-        One entry per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
+        One dictionary per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
         base64 of uint8}}}. There are W words; all indices count words, and the pronoun and each candidate are lists of
         word indices.
@@ -73,12 +76,12 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 def attention_entry(
     text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
-    """Return an explorer entry for a text with the maps of all heads.
+    """Return an entry of the page's explorer for a text with the attention maps of all heads.
 
     Args:
         spans: (start, end) character span of each of the W words; empty spans are special tokens.
         weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers", unless no layer has any.
-        example: pronoun question about the text; None for an entry without pronoun and candidates.
+        example: the text with pronoun and candidates; None for an entry without them.
     """
     attending = attending_layers(weights)
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
@@ -97,7 +100,7 @@ def attention_entry(
 
 
 def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an explorer entry with defaults for missing keys; the default text joins the words, not special tokens."""
+    """Return an explorer entry with defaults for missing keys; the default text has all words except special tokens."""
     special = set(entry.get("special", ()))
     words = [word for index, word in enumerate(entry["words"]) if index not in special]
     text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)
@@ -112,7 +115,7 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
-    """Return the raw weights of an entry's pronoun in one head, (W,): the mean over the pronoun's words."""
+    """Return the pronoun's attention weights in one head, (W,), averaged over its words, from an explorer entry."""
     return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
 
 
@@ -130,10 +133,10 @@ def _answer_text(example: Example, answer: int | None) -> str | None:
 
 
 def pack_map(weights: ArrayLike) -> dict[str, Any]:
-    """Encode a map for an explorer entry, with weights rounded to multiples of 1 / 255.
+    """Encode an attention map for an explorer entry, with weights rounded to multiples of 1 / 255.
 
     Args:
-        weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite, clipped to [0, 1].
+        weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite, and clipped to [0, 1] here.
 
     Returns:
         "shape", a list of four sizes, and "data", base64 of uint8.
@@ -151,7 +154,7 @@ def pack_map(weights: ArrayLike) -> dict[str, Any]:
 
 
 def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
-    """Decode a map encoded by `pack_map`: (L, H, W, W) in [0, 1].
+    """Decode an attention map encoded by `pack_map`: (L, H, W, W) in [0, 1].
 
     Raises:
         UserError: a shape without four axes, or a number of bytes that does not match it.
@@ -177,7 +180,7 @@ def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the explorer's phrases and its names of maps, languages and factor values, keyed by group and key."""
+    """Return the explorer's phrases and its names of maps, languages and factor values, by group and then by key."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),

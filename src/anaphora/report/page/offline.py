@@ -38,7 +38,7 @@ _QUOTES = "\u2018\u2019\u201c\u201d"
 
 @lru_cache(maxsize=2)
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
-    """Return a cached Jinja environment for the templates of a folder and for those shared by all pages.
+    """Return the cached Jinja environment for the templates of a folder and those shared by all pages.
 
     Text is escaped and undefined names are errors. `_` and `pgettext` translate into the language of `spoken_language`.
     """
@@ -106,7 +106,7 @@ def with_units(text: str) -> str:
 
 
 def with_fonts(html: str, text: Iterable[str]) -> str:
-    """Return a page with font faces for the characters of `text` at `FONT_MARK`, and no-break spaces before units.
+    """Return a page in which fonts for the characters of `text` replace `FONT_MARK`, with no-break spaces before units.
 
     Letters without a glyph are reported on the console.
     """
@@ -166,7 +166,7 @@ def _font_faces(text: Iterable[str]) -> str:
 
 
 def name_left_to_reader(text: Iterable[str]) -> None:
-    """Report letters and Chinese characters without a glyph, for which a page uses the reader's fonts."""
+    """Print which letters and Chinese characters have no glyph, so that a page leaves them to the reader's fonts."""
     from anaphora.report.figures.fonts import missing_glyphs, name_missing
 
     letters = "".join(filter(_is_letter, set(text)))
@@ -178,7 +178,7 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the suffix of each page's file name by language: ".zh" for Chinese beside English, otherwise empty."""
+    """Return the suffix of the page's file name by language: ".zh" for Chinese beside English, otherwise empty."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 

@@ -1,4 +1,4 @@
-"""Top of the report page: verdict, headline, picture and facts of a run, and the comparison of several runs."""
+"""Top of the report page: verdict, main result, picture and facts of a run, and the comparison of several runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def comparison_section(
 ) -> Section:
     """Return the section that compares runs: verdicts, spread of the measures, divergence of attention rows.
 
-    The explanation says whether the runs have the same recipe.
+    Its explanation says whether the runs have the same settings apart from the seed.
     """
     tables = []
     for title, parts in (
@@ -93,12 +93,15 @@ def comparison_section(
 
 
 def run_headline(evidence: Evidence) -> str:
-    """Return the headline sentence of the run; empty if no language was scored."""
+    """Return the run's main result in words; empty if no main items (`Example.is_main`) were scored."""
     return headline_sentence(evidence) if evidence.languages else ""
 
 
 def verdict_sentence(evidence: Evidence) -> str:
-    """Return the verdicts in one sentence; empty if there are no verdicts."""
+    """Return the verdicts on a run in one sentence; empty if there are none.
+
+    The claim is that pronouns attend to their antecedents and that the model's answers depend on it.
+    """
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
         scopes = [(_("for the layer and for the head alone"), of_layer)]
@@ -146,7 +149,7 @@ def verdict_sentence(evidence: Evidence) -> str:
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
-    """Return the group names by verdict; kinds of cue are separate only if their verdicts differ."""
+    """Return languages or their kinds of cue by verdict; kinds are named only if their verdicts differ."""
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():
         results = {kind: cell.verdict for kind, cell in kinds.items()}
@@ -158,9 +161,9 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 
 
 def control_commands(run: ReportRun) -> list[str]:
-    """Return the commands that train missing control models and rewrite the report.
+    """Return the commands that train the missing controls of a run and write its report again.
 
-    The list is empty if no verdict depends on missing controls or the model has no run directory.
+    The list is empty if no verdict is missing its controls, or if the model has no run directory.
     """
     evidence = run.evidence
     verdicts = [
@@ -173,7 +176,7 @@ def control_commands(run: ReportRun) -> list[str]:
 
 
 def cue_kinds(runs: Sequence[ReportRun]) -> str:
-    """Return a definition of set cues and role cues; empty if no run was scored on them separately."""
+    """Return sentences that define set cues and role cues; empty if no run was scored on them separately."""
     kinds = {group.kind for run in runs for group in kind_groups(run.evidence.scores)}
     if not kinds & {"set", "role"}:
         return ""
@@ -186,8 +189,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is the first in the page's language, or else the first of all. The list is empty if there is no
-    sentence or the sentence has no map of raw weights.
+    The sentence is the first one in the page's language, or else the very first. The list is empty if there is no
+    sentence or if that sentence has no map of raw weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:

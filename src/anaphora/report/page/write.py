@@ -58,7 +58,7 @@ def write_report(
     """Write the report of one or several runs as one self-contained HTML file, in the language set by `spoken_in`.
 
     Args:
-        runs: content of each run; the explorer shows the sentences of the first.
+        runs: content of each run; the explorer shows the sentences of the first run.
         spreads: spread of each measure over the runs.
         divergences: divergences between the attention rows of the runs.
         translations: link to the same report in each other language, by language.
@@ -148,7 +148,7 @@ def write_attention_page(
 
 
 def _explorer(sentences: Sequence[Mapping[str, Any]], head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the template variables of the explorer, which starts with the first sentence at `head`."""
+    """Return the template variables of the explorer, which first shows the first sentence in `head`."""
     entries = [{key: value for key, value in one.items() if key != "pronoun_rows"} for one in sentences]
     data = {"sentences": entries, "head": head, **explorer_words(), **weight_colours()}
     return {

@@ -1,1 +1,1 @@
-"""The atlas: models side by side on the same items, as one offline page."""
+"""Atlas: an offline page that compares the heads of several models on the same items."""

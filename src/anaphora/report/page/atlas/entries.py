@@ -1,4 +1,7 @@
-"""Entries of the atlas: results of one model on one corpus, and the conclusions from all entries as sentences."""
+"""Results of one model on one corpus, the entries of the atlas, and sentences with conclusions from all of them.
+
+An atlas is a page that compares the heads of several models on the same items.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
 
 @dataclass(frozen=True, kw_only=True)
 class AtlasEntry:
-    """Results of one model on one corpus.
+    """Results of one model on one corpus, for a page that compares models (an atlas).
 
     Attributes:
         is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
@@ -63,7 +66,7 @@ class AtlasEntry:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy of the model's answers in a group; None if the model answered no items.
+    """Return the accuracy of the model's answers on items of one language and kind of cue; None without answers.
 
     If the model answered only the items of the causal tests, the accuracy is that on these items.
     """
@@ -98,7 +101,7 @@ corpus_names = translated(
 
 
 def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield sentences with the conclusions on one corpus from the entries of all models."""
+    """Yield the conclusions on one corpus as sentences; `entries` has the results of each model on this corpus."""
     for code in dict.fromkeys(code for entry in entries for code in entry.evidence.languages):
         yield from _head_findings(entries, code)
     yield from _antecedent_findings(entries)
@@ -106,9 +109,10 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield a sentence on the most accurate chosen head in one language, and one per model on its knockout drop.
+    """Yield a sentence on the most accurate of the models' chosen heads in one language, and one on each knockout.
 
-    Models without a measured accuracy drop or interval are left out. If no heads were scored, nothing is yielded.
+    The latter say how the accuracy of a model's answers changes; models without this drop or its interval are left out.
+    If no heads were scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -185,7 +189,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return the accuracy of chance, the best shortcut and untrained models, keyed by name; None if not measured."""
+    """Return the accuracies of chance, best shortcut and untrained models (mean), by name; None if not measured."""
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
@@ -195,7 +199,7 @@ def _others(cell: Cell) -> dict[str, float | None]:
 
 
 def _comparison(cell: Cell) -> str:
-    """Return a list of the measured accuracies of `_others`, for use in a sentence."""
+    """Return the measured accuracies of `_others` as a list in words, for use in a sentence."""
     shortcut = cell.best_shortcut
     rule = "" if shortcut is None else label(baseline_names(), shortcut.name)
     texts = {
@@ -211,13 +215,13 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the 95 % interval is entirely above the accuracies of `_others`; False if any is unknown."""
+    """Return whether the 95 % interval of candidate accuracy is above all of `_others`; False if any is unknown."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence that compares the best antecedent selector among the heads with the rules, if measured."""
+    """Yield a sentence that compares the head that selects antecedents best with rules, if this was measured."""
     picked = []
     for entry in entries:
         rows = entry.antecedents or ()
@@ -258,7 +262,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on which name a pronoun refers to: F1 of the best head and of the best rule, if measured."""
+    """Yield a sentence with the F1 of GAP's name decisions by the best chosen head and the best rule, if measured."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

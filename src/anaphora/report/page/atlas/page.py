@@ -1,4 +1,4 @@
-"""Page of the atlas, with sections on each corpus."""
+"""Page that compares the heads of several models on the same items (atlas), with sections on each corpus."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from anaphora.report.wording import Group, all_groups, baseline_names, label, la
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
-    """Write the atlas of several models and corpora, in the language of `spoken_in`; return its figures, keyed by name.
+    """Write the page that compares several models on one or more corpora, and return its figures, keyed by name.
 
-    The corpus of the first entry comes first.
+    The page is in the language set by `spoken_in` and begins with the corpus of the first entry.
     """
     corpora = {
         name: [entry for entry in entries if entry.corpus == name]
@@ -88,13 +88,13 @@ def atlas_rows(entries: Sequence[AtlasEntry]) -> list[dict[str, str]]:
 
 
 def _without_empty_columns(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return rows without the columns that have no value, such as quads on public corpora."""
+    """Return table rows without the columns that have no value, such as quad accuracy on public corpora."""
     kept = [name for name in rows[0] if any(row[name] != NOT_MEASURED for row in rows)]
     return [{name: row[name] for name in kept} for row in rows]
 
 
 def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
-    """Yield the sections on one corpus from the entries of all models."""
+    """Yield the sections on one corpus; `entries` has the results of each model on this corpus."""
     corpus = entries[0].corpus
     yield _section(
         "rows",
@@ -194,7 +194,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """Draw the accuracy of answers and chosen heads with baselines: one row per model, one panel per language."""
+    """Draw the accuracy of models' answers and chosen heads, with baselines: a row per model, a panel per language."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():
@@ -250,7 +250,7 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
 
 
 def _of_each_model(entries: Sequence[AtlasEntry], make: Callable[[Evidence], TableElement]) -> TableElement:
-    """Combine the tables of all models into one, with the model in the first column."""
+    """Return the tables that `make` returns for the models as one table, with the model in the first column."""
     tables = [(entry.model, make(entry.evidence)) for entry in entries]
     columns = next((table.columns for _model, table in tables if table.rows), ())
     rows = [[model, *row] for model, table in tables for row in table.rows]
@@ -327,7 +327,7 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the Holm-corrected p-value of `kind`, or else the largest over the kinds of cue; None if unknown."""
+    """Return the Holm-corrected p-value for the kind of cue, or else the largest of any kind; None if unknown."""
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]

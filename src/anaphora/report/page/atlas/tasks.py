@@ -28,7 +28,7 @@ _HEAD_SELECTORS = {
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return a figure and a table of every model's best heads as antecedent selectors, alongside the rules.
+    """Return a figure and a table of how often the best heads of each model, and rules, select an antecedent.
 
     If no model selects antecedents, there is no figure and no table. A note names the models that cannot.
     """
@@ -109,9 +109,9 @@ def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> 
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return a figure, a table and a note on the name decisions of every model's chosen head, alongside the rules.
+    """Return a figure, a table and a note on the name decisions of each model's chosen head, and of rules.
 
-    Empty if no model has name decisions.
+    The list is empty if no model has name decisions, which only GAP asks for.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:

@@ -1,4 +1,4 @@
-"""Sections on interventions, the chosen head alone, control models and perturbed inputs."""
+"""Sections of the report on interventions, the chosen head alone, trained controls and perturbed inputs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _knockout_rows(group: str, where: str, knockout: Knockout) -> list[dict[str,
 
 
 def ablation_section(run: ReportRun) -> Section:
-    """Return the section on head ablation."""
+    """Return the section on how much task accuracy is lost when heads are ablated."""
     cells = run.evidence.causal_cells
     groups = list(kind_groups(cells))
     summary = [

@@ -1,4 +1,7 @@
-"""Sections on all heads (grid of scores, quads, training and roles), and on sentences at the chosen head."""
+"""Sections of the report on all heads, and on example sentences in the chosen head.
+
+They show a grid of scores, quads (scenes in every combination of cue and candidate order), training, and head roles.
+"""
 
 from __future__ import annotations
 
@@ -123,7 +126,7 @@ def heads_section(run: ReportRun) -> Section:
 
 
 def quads_section(run: ReportRun) -> Section:
-    """Return the section on quads, with a figure of each quad in `run.quads`."""
+    """Return the section on quads (scenes in every combination of cue and candidate order), with a figure of each."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
@@ -222,9 +225,9 @@ def _role_numbers(roles: HeadRoles) -> str:
 
 
 def _examples_section(run: ReportRun) -> Section:
-    """Return the section of example sentences, at most `_MOST` per outcome and language.
+    """Return the section of example sentences, by whether the head and the model's answer are right.
 
-    Sentences link to the explorer if it shows them.
+    For each case and language there are at most `_MOST`; they link to the page's explorer if it shows them.
     """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)

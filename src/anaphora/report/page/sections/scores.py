@@ -1,4 +1,4 @@
-"""Sections on the chosen head's scores, on compositions and on baselines."""
+"""Sections of the report on scores of the chosen head, baselines, other maps, factors and levels of composition."""
 
 from __future__ import annotations
 
@@ -261,9 +261,9 @@ def _factor_row(
 
 
 def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
-    """Return a row for each of the templates with the lowest candidate accuracy, the lowest first.
+    """Return table rows on the templates with the lowest candidate accuracy, the lowest first.
 
-    If accuracy by template was not measured, the only row is that of the worst template in the scores.
+    If accuracy by template was not measured, the only row is on the worst template that is stored with the scores.
     """
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
     known = sorted(
@@ -288,7 +288,7 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 
 
 def _levels_section(run: ReportRun) -> Section | None:
-    """Return the section on composition levels; None if the corpus has no compositions."""
+    """Return the section on how much of an item's composition training showed; None if no levels were scored."""
     evidence = run.evidence
     if not evidence.levels:
         return None

@@ -1,4 +1,7 @@
-"""Section on the verdicts, with a row for each rule."""
+"""Section of the report on the verdicts, with a row for each rule.
+
+The claim is that pronouns attend to their antecedents and that the model's answers depend on it.
+"""
 
 from __future__ import annotations
 
