@@ -88,7 +88,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
 
     Raises:
         UserError: a pronoun is given to a run that predicts labels; pronoun or candidates are missing, or the text is
-            too long, for a run that answers pronoun questions; the run does neither; or `by` is unknown.
+            too long, for a run that resolves pronouns; the run does neither; or `by` is unknown.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 

@@ -1,7 +1,7 @@
 """Antecedent selection and decisions between two names by the attention heads of any model, with baselines.
 
 The tasks are those of Clark et al. 2019, section 4.3, and of GAP (Webster et al. 2018). Axes are N (items), L (layers),
-H (heads) and K (policies).
+H (heads per layer) and K (heads of all layers).
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def name_decisions(
 ) -> list[dict[str, Any]]:
     """Score a head's choice between two names as a yes/no decision for each name (Webster et al. 2018).
 
-    The policy "head" accepts the name with more of the pronoun's attention. "head with threshold" accepts neither name
-    if this attention is below a threshold, which is chosen on the development items.
+    A policy is a rule for these decisions. "head" accepts the name with more of the pronoun's attention. "head with
+    threshold" accepts neither name if this attention is below a threshold, which is chosen on the development items.
 
     Args:
         development: items on which the threshold, and the heads of untrained models, are chosen.
@@ -184,7 +184,7 @@ def name_decisions(
 
 
 def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return each head's attention from the pronoun to both names, (N, 2, K = L * H), and the run's answers.
+    """Return each head's attention from the pronoun to each of two names, (N, 2, K = L * H), and the run's answers.
 
     L counts only layers with attention. The answers are those of `pronoun_records`.
     """

@@ -39,7 +39,7 @@ MOST_PLOTTED_WORDS = 100
 
 
 class HeadWeight(NamedTuple):
-    """Entry of `SentenceAttention.rank`: `layer` and `head`, both counted from 0, and the `weight`."""
+    """Element of the list that `SentenceAttention.rank` returns: `layer` and `head`, counted from 0, and `weight`."""
 
     layer: int
     head: int

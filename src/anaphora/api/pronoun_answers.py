@@ -1,6 +1,6 @@
 """Probabilities of a pronoun's candidates, predicted by a run or a language model.
 
-Axes are N (questions) and M (largest number of candidates).
+Axes are N (pronouns) and M (largest number of candidates).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class PronounAnswer:
     Attributes:
         text: the text.
         pronoun: the pronoun as in the text.
-        candidates: candidates in the order of the question, with their probabilities.
+        candidates: candidates in the order in which they were given, with their probabilities.
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
         unread: parts of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
             probabilities mean little.
@@ -106,24 +106,25 @@ def answers(
     tokenizer: PreTrainedTokenizerBase | None = None,
     device: Device | None = None,
 ) -> list[PronounAnswer]:
-    """Return a model's probability for each candidate of each question.
+    """Return a model's probability for each candidate of each given pronoun.
 
-    The probabilities of a question, including "none of them", sum to 1. For a run, they are the softmax of its
+    The probabilities for a pronoun, including "none of them", sum to 1. For a run, they are the softmax of its
     prediction head, calibrated if the run's `calibration.json` has the language. For a run trained on masked tokens
     without such a head, or a `transformers` language model, each candidate replaces the pronoun (in a decoder, it ends
     a prompt); the probabilities are the softmax of the candidates' mean log-probability per token.
 
     Args:
         model: the model, as in `anaphora.attention`.
-        questions: questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a corpus.
+        questions: pronouns to resolve, each as (text, pronoun, candidates), described in `OpenRun.attention`, or as an
+            example of a corpus.
         tokenizer: the tokenizer of a loaded `transformers` model.
         device: device of a model that is opened by name; by default the CPU.
 
     Returns:
-        An answer to each question, in order.
+        An answer for each pronoun, in order.
 
     Raises:
-        UserError: the model does not exist or does not answer pronoun questions, a text is too long, a question is
+        UserError: the model does not exist or cannot choose among candidates, a text is too long, a question is
             invalid, a language model cannot answer one (`answerable_questions`), or `calibration.json` is damaged.
     """
     examples = _examples(questions)
@@ -138,7 +139,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert questions to examples; return each with the first span of every candidate, in the question's order."""
+    """Convert questions to examples; return each with the first spans of its candidates, in the order given there."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []

@@ -87,7 +87,7 @@ class OpenRun:
         return chosen_head(self.run)
 
     def head_for(self, text: str) -> Head | None:
-        """Return the head chosen for a text's language, else for all languages or another one; None if none was chosen.
+        """Return the head chosen for a text's language, else for all languages or the other one; None if there is none.
 
         Raises:
             UserError: a file of scores is damaged.
@@ -151,7 +151,7 @@ class OpenRun:
             candidates: possible antecedents, as in `OpenRun.attention`.
 
         Raises:
-            UserError: as in `example_from_query`; there are no candidates; or the run cannot answer the question
+            UserError: as in `example_from_query`; there are no candidates; or the run cannot resolve the pronoun
                 (`anaphora.answers`).
         """
         from anaphora.api.pronoun_answers import answers
@@ -164,19 +164,20 @@ class OpenRun:
         return answers(self, [example])[0].answer
 
     def answers(self, questions: Sequence[Question]) -> list[PronounAnswer]:
-        """Return the probability of each candidate of each question.
+        """Return the probability of each candidate of each given pronoun.
 
-        The probabilities of a question, including "none of them", sum to 1; see `anaphora.answers`.
+        The probabilities for a pronoun, including "none of them", sum to 1; see `anaphora.answers`.
 
         Args:
-            questions: questions, each (text, pronoun, candidates) as in `OpenRun.attention`, or an example of a corpus.
+            questions: pronouns to resolve, each as (text, pronoun, candidates), described in `OpenRun.attention`, or as
+                an example of a corpus.
 
         Returns:
-            An answer to each question, in order.
+            An answer for each pronoun, in order.
 
         Raises:
             UserError: as in `example_from_query`; a question has another form or no candidates; or the run cannot
-                answer a question (`anaphora.answers`).
+                resolve a pronoun (`anaphora.answers`).
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -191,14 +192,14 @@ class OpenRun:
 
         Args:
             text: the text, in English or Chinese.
-            pronoun: the pronoun, as in `OpenRun.attention`; only for a run that answers pronoun questions.
+            pronoun: the pronoun, as in `OpenRun.attention`; only for a run that resolves pronouns.
             candidates: possible antecedents, as in `OpenRun.attention`.
             by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
             UserError: as in `example_from_query`; a pronoun is given to a run that predicts labels; pronoun or
-                candidates are missing, or the text is too long, for a run that answers pronoun questions; the run does
-                neither; or `by` is unknown.
+                candidates are missing, or the text is too long, for a run that resolves pronouns; the run does neither;
+                or `by` is unknown.
         """
         from anaphora.api.attribution import attribution
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
 
 CAUSAL_ITEMS = 100
-"""Default number of main items in the causal tests; each test runs a forward pass over all of them."""
+"""Default number of main items (`Example.is_main`) in the causal tests; each test runs them through the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +47,8 @@ class Scores:
 
     Attributes:
         name: name of the model.
-        evidence: all scores of the chosen head, with intervals, shortcuts, corrected p-values and any causal tests, as
-            in metrics.json.
+        evidence: all scores of the chosen head, with intervals, shortcut baselines, corrected p-values and any causal
+            tests, as in metrics.json.
         measurement: scores of all heads, from which `evidence` is computed.
         untested: reason in one line why no causal tests were run; None if they were run or not requested.
         unread: evaluated items with a pronoun or candidate outside the model's vocabulary; None if there are none.
@@ -68,10 +68,10 @@ class Scores:
     def table(self) -> pandas.DataFrame:
         """Return the scores of the chosen head: for each language, a row for all main items and one per kind of cue.
 
-        The columns are `language`, `kind` ("all" for all main items), `items`, `candidate_accuracy` with its 95%
-        interval `low` and `high`, `chance`, `best_shortcut`, `best_shortcut_accuracy`, `antecedent_mass` and
-        `task_accuracy`. Accuracies and mass are from 0 to 1. Values that were not measured are missing (None or NaN;
-        test with `pandas.isna`).
+        Main items are those with `Example.is_main`. The columns are `language`, `kind` ("all"; "role" for cues that
+        depend on who did what to whom, "set" for others), `items`, `candidate_accuracy` with its 95% interval `low` and
+        `high`, `chance`, `best_shortcut`, `best_shortcut_accuracy`, `antecedent_mass` and `task_accuracy`. Accuracies
+        and mass are from 0 to 1. Values that were not measured are missing (None or NaN; test with `pandas.isna`).
         """
         import pandas
 
@@ -152,18 +152,20 @@ def score(
 
     The scores include those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
     intervals and a corrected permutation test. The causal tests are run too, unless `causal_items` is 0; if they are
-    not possible, for instance because the model does not answer pronoun questions, `Scores.untested` gives the reason.
-    No controls are trained here, and without them no verdict can be "supported".
+    not possible, for instance because the model cannot choose among candidates, `Scores.untested` gives the reason. No
+    control models are trained here; without them, the verdict on the head as one that picks antecedents cannot be
+    "supported".
 
     Args:
         model: the model, as in `anaphora.attention`.
         data: name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
         path: file or folder of the corpus; None for the built-in corpus.
         split: split to measure, usually "test".
-        items: approximate number of items per split, without splitting quads or passages of documents; by default all
-            items.
+        items: approximate number of items per split; passages of documents and quads (a scene in every combination of
+            cue and candidate order) are not split. By default all items.
         tokenizer: the tokenizer of a loaded `transformers` model.
-        causal_items: approximate number of main items in the causal tests, without splitting quads; 0 for no tests.
+        causal_items: approximate number of main items (`Example.is_main`) in the causal tests, without splitting quads;
+            0 for no tests.
         untrained: number of randomly initialised models of the same architecture to measure as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
@@ -229,11 +231,12 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     """Load the splits of a corpus without those development items whose text and pronoun are in the evaluated split.
 
     Args:
-        items: approximate number of items per split, without splitting quads or passages of documents; None for all.
+        items: approximate number of items per split; passages of documents and quads (a scene in every combination of
+            cue and candidate order) are not split. None for all items.
 
     Raises:
-        UserError: the data cannot be read or contain no pronoun questions, the development or the evaluated split is
-            empty, or every development item is also in the evaluated split.
+        UserError: the data cannot be read or have no pronouns with candidates, the development or the evaluated split
+            is empty, or every development item is also in the evaluated split.
     """
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
@@ -253,10 +256,10 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 
 
 def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
-    """Return the pronouns' attention rows, and the predictions of a run's head as candidate indices.
+    """Return the pronouns' attention rows, and the answers of a run's prediction head as candidate indices.
 
-    The index is -1 for "none of them". The predictions are None for a `transformers` model, and for a run whose
-    prediction head does not score candidates.
+    The index is -1 for "none of them". The answers are None for a `transformers` model, and for a run whose prediction
+    head does not score candidates.
 
     Raises:
         UserError: the model cannot process a text, or has no attention maps.
@@ -268,7 +271,7 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return the subject of the causal tests and None, or None and the reason, in one line, why they cannot be run."""
+    """Return the model as the subject of causal tests and None, or None and the reason why they cannot be run."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -294,7 +297,7 @@ def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | 
 
 
 def why_untested(model: AnyModel) -> UserError | None:
-    """Return the reason why a model does not answer pronoun questions, as causal tests require; None if it does."""
+    """Return the reason why a model cannot choose among candidates, as causal tests require; None if it can."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.editable import why_no_answer
@@ -312,7 +315,7 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples without splitting quads or passages; return all if `most` is None."""
+    """Sample about `most` examples without splitting groups or passages; return all if `most` is None."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

@@ -1,4 +1,4 @@
-"""Examples: one pronoun of a text with its candidates and antecedents."""
+"""Examples, each of which is one pronoun of a text with its candidates and antecedents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anaphora.data.grouping import indices_by
 from anaphora.data.offsets import check_offsets, fitting_unit
 
 Span = tuple[int, int]  # start and exclusive end of a span of text, in code points from 0
-Question = tuple[str, int]  # text of an example and start of its pronoun
+Question = tuple[str, int]  # text of an example and character offset at which its pronoun starts
 _OLDER_MINIMAL_PAIR = "twin"
 _COUNTS = tuple(str(count) for count in range(1, 10))
 _LONGEST_NUMBER = 9  # maximum number of digits of a distance or a character offset
@@ -104,7 +104,7 @@ class Example:
 
     @property
     def is_main(self) -> bool:
-        """Return whether the example counts for the headline result: its stratum is "main" or missing."""
+        """Return whether the example counts for the headline result: its factor `stratum` is "main" or missing."""
         return self.factors.get("stratum") in (None, "", "main")
 
     @property
@@ -114,7 +114,7 @@ class Example:
 
     @property
     def question(self) -> Question:
-        """Return the text and the start of the pronoun."""
+        """Return the text and the character offset at which the pronoun starts."""
         return self.text, self.pronoun[0]
 
     @property
@@ -133,7 +133,7 @@ _ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}  
 
 
 def unchecked_example(*fields: Any) -> Example:
-    """Build an example from all its fields, in order, without checks, which take most of the time."""
+    """Build an example from all its fields, in order, without the checks, which would take most of the time."""
     example = object.__new__(Example)
     for assign, value in zip(_ASSIGN.values(), fields, strict=True):
         assign(example, value)
@@ -191,7 +191,8 @@ def in_text_order(
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
     """Return about `most` examples, as evenly spaced whole groups; all examples if `most` is None.
 
-    The design may become unbalanced: its cells may have different numbers of examples.
+    A group may be a quad: a scene in every combination of cue and candidate order. The sample may be unbalanced: some
+    types of cue may have more examples than others, even if all have the same number in `examples`.
     """
     if most is None:
         return list(examples)
@@ -199,19 +200,19 @@ def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Return the indices of about `most` items, as evenly spaced whole groups; each "" is a group of its own."""
+    """Return the indices of about `most` items, as evenly spaced whole groups; an item with group "" is alone."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
 
 
 def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
-    """Return the indices of each group's items, in order of first occurrence; each "" is a group of its own."""
+    """Return the item indices of each group, in order of first occurrence; an item with group "" is alone."""
     return indices_by(group or f"alone {number}" for number, group in enumerate(groups))
 
 
 def shared_questions(questions: Iterable[Question], others: Iterable[Question]) -> int:
-    """Count the questions that are also among `others`; precomposed and decomposed accents are equal."""
+    """Count the (text, pronoun start) pairs that `others` contains too; precomposed and decomposed accents match."""
 
     def composed(question: Question) -> Question:
         text, start = question

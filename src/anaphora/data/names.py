@@ -68,10 +68,10 @@ def with_exchanged_names(example: Example) -> Example:
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
     """Copy each example `copies` times with names drawn from the candidates of all examples.
 
-    A new name comes from an example with the same factor `gender`; if there is no such factor, from another without it.
-    It does not occur in the text, differs from the example's other new names, and has one word if the old name has one,
-    otherwise several. If 20 draws give no such name, the old name is kept. After Liu 2019 (Anonymized BERT), who uses a
-    few common names.
+    A new name comes from an example with the same value of the factor `gender`, or, if the example has no such factor,
+    from one that has none either. It does not occur in the text, differs from the example's other new names, and has
+    one word if the old name has one, otherwise several. If 20 draws give no such name, the old name is kept. After Liu
+    2019 (Anonymized BERT), who uses a few common names.
     """
     pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
     for example in examples:

@@ -46,9 +46,9 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
-    """Return a clause of a message that names the units, such as bytes, in which the offsets cover whole words.
+    """Return a clause for an error message that names the units, such as bytes, in which offsets cover whole words.
 
-    The clause is "" if there is no such unit, or if characters are one. Spans may be outside the text.
+    The clause is "" if the offsets cover whole words in characters, or in no unit. Spans may be outside the text.
     """
     if covers_words(text, spans):
         return ""
@@ -77,7 +77,7 @@ def covers_words(text: str, spans: Sequence[_Span]) -> bool:
 
 
 def other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
-    """Yield the name of each other unit of offsets, and a function that converts a span to characters.
+    """Yield each unit of offsets other than characters from 0: its name, and a function from its spans to characters.
 
     An offset that is not the start of a character becomes -1.
     """

@@ -1,7 +1,7 @@
-"""Examples from a user's own sentence, with pronoun and candidates given as words or characters.
+"""Examples from a user's own sentence, with pronoun and candidates given as words or as character offsets.
 
-If the user names no pronoun, the last third-person pronoun of English or Chinese is the query, since the most
-candidates precede it. The page that runs without Python finds pronouns by the same regular expression.
+If the user names no pronoun, the last third-person pronoun of English or Chinese is resolved, since the most candidates
+precede it. The browser page, which runs without Python, finds pronouns by the same regular expression.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _list_of_words(candidates: Sequence[str]) -> list[str]:
 
 
 def name_of_sentence(text: str, *question: object) -> str:
-    """Return a file name for results about a sentence: its first 24 characters, and a hash of sentence and question."""
+    """Return a file name for results about a sentence: its first 24 characters, and a hash of all arguments."""
     words = re.sub(r"\W+", "_", text)[:24].strip("_")
     return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 
@@ -213,7 +213,7 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD, and for each of its characters and its end the offset in the given text.
+    """Return a text in NFD, and for each code point of the result, and for its end, the offset in the given text.
 
     The offset is None for all code points of a decomposed character but the first.
     """

@@ -52,7 +52,7 @@ def item_columns(settings: data_settings.Data) -> dict[str, str]:
 
 
 def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> pyarrow.Schema:
-    """Return the types of columns by name; factors are a JSON string, since their names vary by item."""
+    """Return an Arrow schema of columns with the given names; factors are a JSON string, since their names vary."""
     import pyarrow
 
     index = pyarrow.int32()
@@ -126,13 +126,13 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return the factors; `word_parts` lists the starts of spans that cut a word, for `check_offsets` to accept."""
+    """Return an item's factors, with the starts of spans that cut a word as `word_parts`, as `check_offsets` needs."""
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 
 
 def _written_factors(factors: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the factors of each item as JSON; most of them recur in other items, so they are not encoded again."""
+    """Return the factors of each item as JSON; encoded pairs of name and value are cached, since most of them recur."""
     member = lru_cache(_MEMBERS_KEPT)(lambda name, value: f"{_AS_JSON(name)}: {_AS_JSON(value)}")
     return [f"{{{', '.join(map(member, each, each.values()))}}}" for each in factors]
 
@@ -228,7 +228,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the `about` of a file written by `parquet_parts`; None if the file or its `about` cannot be read."""
+    """Return the `about` that `parquet_parts` has written to a file; None if the file has none or is unreadable."""
     from pyarrow import ArrowException, parquet
 
     try:

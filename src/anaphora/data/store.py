@@ -45,7 +45,8 @@ _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str
 class Corpus:
     """Splits of a corpus as Arrow tables, memory-mapped from the cache.
 
-    Its methods raise a `UserError` for an unknown split, or if the corpus has no items of the requested kind.
+    Its methods raise a `UserError` for an unknown split, or if examples of a corpus of texts are requested, or texts of
+    a corpus of examples.
     """
 
     splits: Mapping[str, pyarrow.Table]  # empty splits included
@@ -219,7 +220,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def cache_advice() -> Iterator[None]:
-    """Add advice on how to move the cache to a `UserError` raised in a `with` block."""
+    """Extend the message of a `UserError` raised in a `with` block by advice on how to move the cache."""
     try:
         yield
     except UserError as error:
@@ -272,7 +273,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Divide the train and dev items into folds; return fold `settings.fold` as dev, the others as train, and test."""
+    """Divide train and dev items into folds; fold `settings.fold` becomes dev, the others train; test is unchanged."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -327,7 +328,7 @@ def _write(
 
 
 def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) -> Corpus:
-    """Open a cached corpus; check its digests unless this process has just `written` it with this description."""
+    """Open a cached corpus; check its digests unless this process has just written it, with description `written`."""
     from pyarrow import ipc, memory_map
 
     try:

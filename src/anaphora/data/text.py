@@ -1,4 +1,4 @@
-"""Texts without pronoun questions, for pre-training or classification."""
+"""Texts without annotated pronouns, for pre-training or classification."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the examples whose words are all in the run's vocabulary, or all examples if there are none."""
+    """Return the example sentences without words outside the run's vocabulary, or all sentences if each has some."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 

@@ -47,7 +47,7 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def check_supported(run: Run) -> None:
-    """Check that the script supports every part of a run's model; `stored_tokenizer` checks the tokenizer."""
+    """Check that the page's script supports every part of a run's model; `stored_tokenizer` checks the tokenizer."""
     config = run.config
     kinds = {
         "model.attention": config.model.attention.kind,
@@ -65,7 +65,7 @@ def check_supported(run: Run) -> None:
 
 
 def shape_of(run: Run) -> dict[str, Any]:
-    """Return the hyperparameters of a run's model for the script."""
+    """Return the hyperparameters of a run's model in the form that the page's script reads."""
     model = run.config.model
     attention, norm = model.attention, model.norm
     heads = heads_of(attention)

@@ -60,13 +60,13 @@ FIRST_SENTENCES = {
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
-    """Return the everyday sentence of a language, or the corpus sentence if a run does not know all its words."""
+    """Return an everyday example sentence, or one from the built-in corpus if a run lacks a word of the former."""
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
 
 class EdgeCut(NamedTuple):
-    """Attention edge to knock out in one head, between two words; their indices count special tokens and a sink."""
+    """Attention edge to knock out in one head; indices of words count special tokens and an attention sink, if any."""
 
     layer: int
     head: int
@@ -76,7 +76,7 @@ class EdgeCut(NamedTuple):
 
 @dataclass(frozen=True)
 class LiveQuestion:
-    """Sentence with interventions on the model."""
+    """Request of the live page: a sentence, and interventions on the model."""
 
     text: str
     example: Example | None  # pronoun and candidates; None if no pronoun is given or found
@@ -116,7 +116,7 @@ def parse(message: Any) -> LiveQuestion:
 
 
 def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
-    """Return the maps for the explorer and, for a run whose prediction head scores candidates, their probabilities.
+    """Return the maps for the page and, for a run whose prediction head scores candidates, their probabilities.
 
     Returns:
         JSON-serialisable content. "answers" is None if there is no answer, "chosen" is [layer, head] or None, and
@@ -219,7 +219,7 @@ def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[
 def _interventions(
     question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
 ) -> list[Intervention]:
-    """Return the interventions of a question; an edge between two words stands for the edges between all their tokens.
+    """Return the interventions of a request; an edge between two words stands for the edges between all their tokens.
 
     Args:
         parts: indices of the tokens of each word; empty for an attention sink.

@@ -1,4 +1,4 @@
-"""Server of the live page on localhost; it answers one question at a time.
+"""Server of the live page on localhost; it answers one request at a time.
 
 Only this machine has access: the server listens on the loopback address, refuses any other Host header (against DNS
 rebinding), and requires a token with every request. The token is part of the URL that the terminal prints.
@@ -50,7 +50,7 @@ class LiveApplication:
     language: str = "en"  # initial language of the page
     token: str = field(default_factory=lambda: secrets.token_urlsafe(16))  # token required with every request
     hosts: tuple[str, ...] = ()  # allowed values of the Host header; empty allows any, until the port is known
-    _asking: Lock = field(default_factory=Lock)  # interventions change the model, so one question at a time
+    _asking: Lock = field(default_factory=Lock)  # interventions change the model, so one request at a time
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Any:
         request = Request(environ)
@@ -99,7 +99,7 @@ class LiveApplication:
         return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
-        """Return the reply to one question.
+        """Return the reply to one request of the page.
 
         Raises:
             UserError: the model is unknown, or as in `parse` and `reply`.

@@ -32,7 +32,7 @@ def plan_batches(
 
     Args:
         lengths: (N,) number of tokens of each item.
-        order: indices of units; each window of `batching.window` units is assigned in the order of their lengths.
+        order: indices of the units to assign; each window of `batching.window` of them is assigned by length.
         units: item indices of each unit; its items share a batch and, if packed, a row. None if each item is a unit.
 
     Returns:
@@ -129,7 +129,7 @@ class TrainingBatches:
     shortest groups.
 
     Args:
-        slots: number of slots, numbers that mark candidates and are assigned at random in each item; 0 for no marks.
+        slots: number of slots (numbers that mark candidates, assigned at random in each item); 0 for no marks.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
         own_share: share of the unmasked words whose tokens are predicted as well, from 0 to 1.
@@ -193,7 +193,7 @@ def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
     """Return the length rank of each item's group among groups of its language and type of cue: (N,) in [0, 1).
 
     The shortest group has rank 0. The length of a group is the mean length of its items, so that an epoch of short
-    groups contains whole quads and octads. A text is its own group.
+    items contains whole groups. A text is its own group.
     """
     means = np.bincount(data.groups, data.ids.lengths) / np.bincount(data.groups)
     cells = data.cells[np.unique(data.groups, return_index=True)[1]]  # of the first item of each group
@@ -219,7 +219,7 @@ def single_batch(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tupl
 
 
 def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, TokenizedText]:
-    """Return the encoder input of a text without a pronoun question, as a single row, and the text's tokens."""
+    """Return the encoder input of a text without a queried pronoun, as a single row, and the text's tokens."""
     tokens = tokenizer.encode(text)
     ids = torch.tensor([tokens.ids])
     return EncoderInput(ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens
@@ -230,7 +230,7 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
     After Devlin et al. 2019, section 3.1, with whole-word masking: all subwords of a word are masked together. Random
     tokens are drawn for each subword from a vocabulary of the given size. Special tokens, padding, unknown words and
-    pronouns are never masked.
+    the queried pronouns are never masked.
     """
     ids = batch.ids.flatten().numpy()
     word_of, chosen = _drawn_words(batch, share, draw)
@@ -244,10 +244,10 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Return the batch with `own_positions`, the tokens of unmasked words to predict, drawn with probability `share`.
+    """Return a copy of the batch with `own_positions`, the unmasked tokens to predict, drawn with probability `share`.
 
-    All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and pronouns are
-    never chosen.
+    All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and the queried
+    pronouns are never chosen.
     """
     word_of, chosen = _drawn_words(batch, share, draw)
     chosen[word_of[batch.masked_positions.numpy()]] = False
@@ -255,7 +255,7 @@ def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Bat
 
 
 def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Draw words of a batch of R rows; special tokens, unknown words and pronouns are never drawn.
+    """Draw words of a batch of R rows; special tokens, unknown words and queried pronouns are never drawn.
 
     Returns:
         Index of each token's word in the batch, (R * T,), and whether each of these words is drawn.

@@ -140,7 +140,10 @@ class EncodedSplit:
         return len(self.ids.lengths)
 
     def share_nothing(self) -> None:
-        """Set `pair_sets`, `groups` and `cells` for items that are no examples: each on its own, all in one cell."""
+        """Set `pair_sets`, `groups` and `cells` for items without `minimal_pair` and `group`, such as texts.
+
+        No two items share a code of the first two; all share that of the third.
+        """
         self.pair_sets = self.groups = np.arange(len(self), dtype=np.int32)
         self.cells = np.zeros_like(self.groups)
 

@@ -185,7 +185,7 @@ def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[in
 
 @dataclass(frozen=True)
 class QueriedChunk:
-    """Chunk of a text with its Q query words."""
+    """Chunk of a text with its Q query words, whose attention rows are read."""
 
     text: int  # index of the text
     tokens: TokenizedText  # with special tokens at the ends; spans are characters of the whole text

@@ -1,1 +1,1 @@
-"""Built-in corpus in English and Chinese: lexicon, templates, quads, octads and splits."""
+"""Built-in corpus in English and Chinese: lexicon, templates, balanced groups (quads and octads) and splits."""

@@ -1,8 +1,9 @@
-"""Content of compositions (composition.toml) and short texts (short_text.toml).
+"""Content of the cue types `composition` (composition.toml) and `short_text` (short_text.toml).
 
-The class of a predicate determines for which states the pronoun refers to its agent, and for which to its patient. Each
-state refers to the agent with some classes and to the patient with others, so that the answer depends on predicate,
-state and voice together, and no two of them predict it.
+An example has an event, which is a predicate with agent and patient, and the state of a person as its reason. The class
+of the predicate determines for which states the pronoun refers to the agent, and for which to the patient. Each state
+refers to the agent with some classes and to the patient with others, so that the answer depends on predicate, state and
+voice together, and no two of them predict it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ Lines = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Frame:
-    """Wording of an event in both voices, with slots for agent, patient, a distractor, and the forms of a predicate."""
+    """Sentence pattern of an event in both voices, with slots for agent, patient, distractor and predicate."""
 
     name: str
     texts: Mapping[str, str]  # voice -> text
@@ -61,7 +62,7 @@ class State:
 
 @dataclass(frozen=True)
 class CompositionContent:
-    """Content of the compositions in one language."""
+    """Content of the cue type `composition` in one language: predicates, states, patterns and parts of sentences."""
 
     language: str
     predicates: tuple[Predicate, ...]
@@ -71,7 +72,7 @@ class CompositionContent:
     """Split -> part of a sentence -> alternatives."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """Return the states that refer to the participant, "agent" or "patient", with predicates of a class."""
+        """Return the states that refer to `participant`, "agent" or "patient", after predicates of the class `kind`."""
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:
@@ -79,7 +80,7 @@ class CompositionContent:
         return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
 
     def texts(self, split: str, place: str) -> list[str]:
-        """Return all alternatives for a part of a split's sentences."""
+        """Return all alternatives for the part `place`, such as "prefix", of a split's sentences."""
         return [text for line in self.parts[split][place] for text in line]
 
     def training_phrases(self) -> Iterator[str]:

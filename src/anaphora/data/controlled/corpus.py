@@ -1,5 +1,6 @@
-"""Generator of the controlled corpus: English and Chinese quads and octads from the TOML content and a seed.
+"""Generator of the controlled corpus: English and Chinese examples from the TOML content and a seed.
 
+They come in quads (a scene in every combination of cue and candidate order) and octads (in two voices as well).
 Content that is too small for the settings raises a `UserError`.
 """
 
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
 
 CATAPHORA_SHARE = 0.1  # share of cataphora in the training items of a type with cataphoric templates
 INVENTED_SHARE = 0.08  # share of invented names in the training items of a role type
-INVENTED_IN_COMPOSITIONS = 0.25  # share of invented names in the training items of compositions
+INVENTED_IN_COMPOSITIONS = 0.25  # share of invented names in the training items of the cue type `composition`
 STRATUM_SHARE = 0.1  # share of the test items in each small stratum: cataphora, distractor_only, third, invented
-SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in the training items if there are compositions; otherwise a half
-THIRD_SHARE = 0.1  # share of the stratum "third" in the training items of compositions
-L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items of compositions and of short texts
+SETS_BESIDE_COMPOSITIONS = 0.25  # share of set cues in training if `composition` is among the types; otherwise a half
+THIRD_SHARE = 0.1  # share of the stratum "third" in the training items of the cue type `composition`
+L1_SHARE = 0.2  # share of level L1 (pairs in one voice) in the training items of `composition` and of `short_text`
 SHORT_TEXT_SHARE = 0.5  # number of additional short texts in training, as a share of the training items
 TRAINING_WEIGHTS = {"selection": 3.0, "winograd": 2.0, "voice": 1.5, COMPOSITION: 10.0}
-"""Relative numbers of training items, among set types or among role types; 1 for types not listed. The listed types are
+"""Relative numbers of training items, among set-cue or role-cue types; 1 for types not listed. The listed types are
 the slowest to learn, since they depend on whole classes of nouns, or on a later word that reverses the meaning of a
 verb. In dev and test, all types have the same number of main items."""
 _MAX_DRAWS = 200  # number of draws in a row without a new sentence after which the content counts as exhausted
@@ -48,12 +49,12 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus) -> dict[str, list[Example]]:
-    """Generate all examples by split, in a random order that the seed determines; quads and octads stay together."""
+    """Generate all examples by split, in a random order that the seed determines; those of a scene stay together."""
     return {split: decoded(table) for split, table in read(settings)[0].items()}
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
-    """Generate the corpus; return the examples' rows by split and the report, with a row per example."""
+    """Generate the corpus; return its examples as an Arrow table per split, and a report with their number."""
     groups = chain.from_iterable(
         generate_language(settings, quad_generator(settings, language), set()) for language in settings.languages
     )
@@ -62,7 +63,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
 
 
 def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
-    """Return the rows of (split, quad or octad) pairs by split, in a random order that depends on the seed."""
+    """Convert (split, examples of a scene) pairs to a table per split; the seed determines the order of the scenes."""
     rows = {split: GroupRows() for split in SPLITS}
     for split, group in groups:
         rows[split].append(group)
@@ -77,7 +78,7 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """Return the content files of a corpus with these settings, keyed by path relative to the content folder.
 
-    Files of all set and role types and of compositions are included, even if the corpus does not have the type.
+    Files of all set-cue and role-cue types and of `composition` are included, even if the corpus lacks the type.
     """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
@@ -89,7 +90,7 @@ def files(settings: ControlledCorpus) -> dict[str, Path]:
 
 
 def known_words(settings: ControlledCorpus) -> list[str]:
-    """Return the result of `words` for all languages of the corpus together, sorted."""
+    """Return the sorted words of possible training sentences in all languages of the corpus (see `words`)."""
     return sorted({word for language in settings.languages for word in words(language, settings.types)})
 
 
@@ -97,8 +98,8 @@ def words(language: str, types: Collection[str] = ()) -> list[str]:
     """Return the words of possible training sentences, sorted, as segmented in the content and without punctuation.
 
     All nouns and names are included, even those that are held out for dev and test, but no invented names. Of the cue
-    types, binding and short texts are included only if listed in `types`. If it lists compositions or short texts, both
-    the phrases of compositions and the syllables of invented names are included, and other types only if listed.
+    types, `binding` and `short_text` are included only if listed in `types`. If it lists `composition` or `short_text`,
+    the phrases of `composition` and the syllables of invented names are included, and other types only if listed.
     """
     lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -129,7 +130,10 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
-    """Return the generator of a language's quads; the seed divides its words among the splits."""
+    """Return the generator of a language's quads; the seed divides the language's words among the splits.
+
+    A quad is a scene in every combination of cue and candidate order.
+    """
     lexicon = lexicons.load(language)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -138,9 +142,10 @@ def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
 def generate_language(
     settings: ControlledCorpus, quads: QuadGenerator, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, examples) for each quad and octad of a language.
+    """Yield (split, examples) for each scene of a language, in all combinations of cue and candidate order.
 
-    `quads` counts the uses of words. Texts in `texts` are not generated again; generated texts are added.
+    `quads` generates the quads and counts the uses of words. Texts in `texts` are not generated again; generated texts
+    are added.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -175,7 +180,7 @@ def generate_language(
 
 Draw = Callable[[QuadIdentity], list[Example]]
 DrawFrom = Callable[[str, str, random.Random], Draw]
-"""Function from split, stratum and random generator to a function that draws quads or octads."""
+"""Function from split, stratum and random generator to a function that draws the examples of a scene."""
 
 
 def _quad_draw(
@@ -185,16 +190,19 @@ def _quad_draw(
     stratum: str,
     chance: random.Random,
 ) -> Draw:
-    """Return a function that draws quads of one type and stratum; it uses the templates in turn, in random order."""
+    """Return a function that draws quads of one cue type and stratum, with the templates in turn, in random order.
+
+    A quad is a scene in every combination of cue and candidate order.
+    """
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
     return lambda place: generate(content, next(turns), place, chance)
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items, rounded up, of a type that a split gets in addition to `other_types` types.
+    """Return the number of items, rounded up, of a cue type that a split has in addition to `other_types` cue types.
 
-    Dev and test get as many items as of each other type; training gets `share` times `train_items`.
+    In dev and test it is the number of each other type's items; in training it is `share` times `train_items`.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -210,7 +218,7 @@ def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Quotas:
-    """Number of items for each type and stratum of a split, the main stratum first.
+    """Number of items for each cue type and stratum of a split, the stratum "main" first.
 
     In training, items are divided between set and role cues, and within these among the types by `TRAINING_WEIGHTS`. In
     dev and test, all types have the same number of main items.
@@ -223,7 +231,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of a type with templates."""
+        """Return (stratum, number of items) for each stratum of a cue type with templates."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -240,7 +248,7 @@ class _Quotas:
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of compositions."""
+        """Return (stratum, number of items) for each stratum of the cue type `composition`."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
             strata = {
@@ -277,7 +285,7 @@ def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
 def generate_groups(
     draw_from: DrawFrom, seed: int, where: tuple[str, str, str, str], items: int, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, quad or octad) of one type and stratum with distinct texts until there are at least `items` items.
+    """Yield (split, examples) for scenes of one cue type and stratum until there are at least `items` examples.
 
     `where` is (language, type, split, stratum). Texts in `texts` are not generated again; generated texts are added.
 

@@ -58,7 +58,7 @@ class Noun:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """Words and phrases that fill the slots of templates, except those of scenarios."""
+    """Words and phrases for the slots of templates, except the slots that scenarios fill."""
 
     language: str
     intro: tuple[str, ...]

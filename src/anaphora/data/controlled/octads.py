@@ -1,8 +1,8 @@
 """Octads: the eight examples (cells) of one predicate with two states, in two voices and two orders of the names.
 
-In one state the pronoun refers to the predicate's agent, in the other to its patient. A predicate and a state have a
-level, which says in which voices they occur together in training: L0 in both, L1 in one (the other is tested), L2 in
-neither, although each occurs in other pairs. At level L1, an octad has only the four cells of one voice.
+In one state the pronoun refers to the predicate's agent, in the other to its patient. Each pair of predicate and
+state has a level, which says in which voices it occurs in training: L0 in both, L1 in one (the other is tested), L2 in
+neither, although predicate and state occur in other pairs. At level L1, an octad has only the four cells of one voice.
 """
 
 from __future__ import annotations
@@ -32,20 +32,23 @@ from anaphora.data.example import Example
 from anaphora.settings.cue_types import COMPOSITION, SHORT_TEXT
 
 LEVELS = ("L0", "L1", "L2")
-THIRD = "third"  # stratum of compositions whose pronoun refers to a third person
+THIRD = "third"  # stratum of the cue type `composition` in which the pronoun refers to a third person
 EVALUATION_SENTENCES = 48  # number of sentence plans in each stratum of dev and test, used in turn
 FULL_STOP = {"en": ".", "zh": "。"}
 _BY_ORDER = ("{first}", "{second}")  # slots of a short text for the people whom its event names first and second
 LEAD_WEIGHT = 0.5
-"""Cost of each use of a state for agents beyond those for patients, relative to one use with the same predicate."""
+"""Weight, in the cost by which a state is drawn for an agent, of its uses for agents minus those for patients.
+
+The other term of the cost is the number of its uses with the same predicate. For a patient, the sign is reversed."""
 DISTRACTOR_SHARE = 0.15
-"""Share of sentences for each of `DISTRACTOR_POSITIONS` of a third person; the other sentences have no third person."""
+"""Share of sentences with a third person at each of `DISTRACTOR_POSITIONS`; the other sentences have none."""
 
 
 class Plan(NamedTuple):
     """Sentence or short text around an event, as space-separated tokens with slots.
 
-    The slots are {event}, {state}, those of people and pools, and {x} for the name of the third person.
+    The slots are {event}, {state}, those of the pronoun and of people, {x} for the name of a third person, and those of
+    optional insertions (`QuadGenerator.draw_pools`).
     """
 
     name: str  # identifier of the chosen parts
@@ -60,10 +63,10 @@ class Plan(NamedTuple):
 
 
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
-    """Yield an endless sequence of random sentences that end with `stop`.
+    """Yield an endless sequence of plans of random sentences that end with `stop`.
 
-    A distractor is at one of `DISTRACTOR_POSITIONS`: it replaces the prefix ("before") or the suffix ("after"), fills
-    the slot {inside} of the event ("inside"), or comes directly after the event ("between").
+    The third person (distractor), if any, is at one of `DISTRACTOR_POSITIONS`: in place of the prefix ("before") or the
+    suffix ("after"), in the slot {inside} of the event ("inside"), or directly after the event ("between").
 
     Each part of a sentence is drawn from a list of lines (`Lines`). All lines are equally likely, even if some expand
     to more texts than others.
@@ -89,7 +92,7 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: ra
 
 
 def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[Plan]:
-    """Yield an endless sequence of random short texts; all lines are equally likely."""
+    """Yield an endless sequence of plans of random short texts; all `lines` are equally likely."""
     while True:
         line, number = _place(lines, chance)
         text = lines[line][number]
@@ -109,7 +112,7 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
 
 
 class _Scene(NamedTuple):
-    """Parts shared by the cells of an octad: event, people and words of the pools."""
+    """Parts shared by the examples of an octad: event, people and optional insertions (`pools`)."""
 
     predicate: Predicate
     frame: Frame
@@ -122,7 +125,7 @@ class _Scene(NamedTuple):
     def cells(
         self, plan: Plan, voice: str, *, cues: Mapping[int, str], focal: int, factors: Mapping[str, str]
     ) -> list[Example]:
-        """Build the cells of one voice, which differ in the order of the names and in the cue.
+        """Build the examples of one voice, which differ in the order of the names and in the cue.
 
         `cues` has the words of the cue for each antecedent: 0 for the agent, 1 for the patient and 2 for the third
         person; `focal` is the number of people whom the cue may pick.
@@ -173,11 +176,11 @@ class _Scene(NamedTuple):
 
 
 class OctadGenerator:
-    """Generator of octads in one language, as compositions or in short texts.
+    """Generator of octads (eight examples of a predicate, in two states, voices and orders of names) in one language.
 
     Args:
-        quads: generator of the quads, from which names and words of the pools are drawn.
-        cue_type: "composition" or "short_text".
+        quads: generator of the quads, which draws the names and the optional insertions.
+        cue_type: "composition" for single sentences, or "short_text".
     """
 
     def __init__(self, language: str, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION) -> None:
@@ -199,9 +202,9 @@ class OctadGenerator:
         }
 
     def draw_from(self, split: str, stratum: str, chance: random.Random) -> Callable[[QuadIdentity], list[Example]]:
-        """Return a function that draws octads of one stratum.
+        """Return a function that draws the octads (eight examples of a predicate with two states) of one stratum.
 
-        Training draws new sentences; dev and test use `EVALUATION_SENTENCES` sentences in turn.
+        For training it always draws a new sentence; for dev and test it uses `EVALUATION_SENTENCES` sentences in turn.
         """
         if self.texts is not None:
             plans = text_plans(self.texts[split], split, chance)
@@ -213,7 +216,7 @@ class OctadGenerator:
         return lambda place: build(next(plans), place, chance)
 
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Build the eight cells of a predicate and two states of a level; in L1, the four cells of one voice."""
+        """Build the eight examples of a predicate and two states of a level; at level L1, the four of one voice."""
         level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)
         states = self._states(predicate, level, place.split, chance)
@@ -240,7 +243,7 @@ class OctadGenerator:
         ]
 
     def _third_person(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Build the four cells of an event, in both voices and orders, with a third person as the antecedent."""
+        """Build the four examples of an event in both voices and orders of names, with a third person as antecedent."""
         predicate = self._next_predicate(place.stratum, place.split, chance)
         frames = [self.content.frames[name] for name in predicate.frames]
         scene = self._scene(predicate, frames, True, place, chance)

@@ -1,6 +1,6 @@
 """Quads of the controlled corpus: the m * m examples of m cues and m orders of the same m candidates; m is mostly 2.
 
-A sentence with two pronouns gives two examples. A policy that uses only positions, or only entities, is correct on
+A sentence with two pronouns gives two examples. A rule that uses only positions, or only entities, is correct on
 exactly 1 / m of a quad.
 """
 
@@ -31,16 +31,16 @@ _NUMBERED |= {f"{{{form}:2}}": "{p1}" for form in PRONOUN_FORMS}
 
 
 class Entity(NamedTuple):
-    """Candidate of a quad, with the gender and number of its pronoun."""
+    """Candidate, with the gender and number of its pronoun."""
 
     mention: NounPhrase
     gender: str  # male, female, neuter
     number: str  # singular, plural
-    predicate: str = ""  # the cue that picks the candidate, for selection
+    predicate: str = ""  # the cue that picks the candidate, for the cue type "selection"
 
 
 class QuadIdentity(NamedTuple):
-    """Language, split, stratum and group of a quad or octad."""
+    """Language, split, stratum (part of a split, such as "main" or "invented") and group of a scene's examples."""
 
     language: str
     split: str
@@ -49,7 +49,9 @@ class QuadIdentity(NamedTuple):
 
 
 class QuadGenerator:
-    """Generator of the quads of one language, with at most `test_asides` asides in a test sentence.
+    """Generator of quads (a scene in every combination of cue and candidate order) in one language.
+
+    A test sentence has at most `test_asides` asides, which are inserted sentences.
 
     Raises:
         UserError: the lexicon has fewer asides.
@@ -73,7 +75,7 @@ class QuadGenerator:
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a set type, in which each of m candidates is the antecedent in all m cyclic orders."""
+        """Build a quad of a set-cue type, such as gender: each of m candidates is the antecedent in m cyclic orders."""
         explicit = "list" not in template.slots
         if content.type == "selection":
             entities = self._selection(2 if explicit else _sample_size(6, chance), place.split, chance)
@@ -120,7 +122,7 @@ class QuadGenerator:
     def role_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a role type, with two readings and two orders of the names."""
+        """Build a quad of a role-cue type, such as voice: two cues that pick different names, in both name orders."""
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
         others = self.holdout.distractors(content.type, gender, place.split) if "x" in template.slots else []
@@ -227,7 +229,7 @@ class QuadGenerator:
         return entities
 
     def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw (class, number) pairs with different pronouns; type "number" needs both a singular and a plural."""
+        """Draw (class, number) pairs with different pronouns; cue type "number" needs both a singular and a plural."""
         *people, thing = _SINGULAR
         if kind == "gender":
             return people
@@ -251,9 +253,9 @@ class QuadGenerator:
         return self.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """Draw the words of {intro}, {gap} and {aside}, each of which is empty in half of the quads.
+        """Draw the optional insertions {intro}, {gap} and {aside}, each of which is empty in half of the draws.
 
-        If `test_asides` is above `MAX_TRAINING_ASIDES`, test quads have 0 to `test_asides` asides instead.
+        If `test_asides` is above `MAX_TRAINING_ASIDES`, test sentences have 0 to `test_asides` asides instead.
         """
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
@@ -268,7 +270,8 @@ class QuadGenerator:
 def _sample_size(most: int, chance: random.Random) -> int:
     """Draw the number m of candidates, at least two, with a probability proportional to m ** -3.
 
-    A quad has m * m items, so that the share of items with m candidates is proportional to 1 / m.
+    A quad (m cues in m orders of the candidates) has m * m items, so that the share of items with m candidates is
+    proportional to 1 / m.
     """
     sizes = range(2, most + 1)
     return chance.choices(sizes, [size**-3 for size in sizes])[0]
@@ -305,7 +308,7 @@ def make_example(
     cell: str = "",
     event_names: Sequence[tuple[int, int]] | None = None,
 ) -> Example:
-    """Build the example of one cell.
+    """Build the example of one cell of a quad or octad: one cue, one order of the candidates and one pronoun.
 
     Args:
         written, place: rendered sentence or text, and identity of the quad.

@@ -10,7 +10,7 @@ from anaphora.data.controlled.templates import CLOSERS, STOPS
 from anaphora.data.example import Span
 
 _WITHOUT_BLANK = ",;:.?!'"  # characters at the start of an English token that has no space before it
-CUE = "{cue}"  # slot of the words that differ between the sentences of a quad or octad
+CUE = "{cue}"  # slot of the words that determine the antecedent, and differ between the sentences of a scene
 _NUMBER_OF_CUE = -1
 
 
@@ -74,7 +74,7 @@ class Sentence:
     ) -> RenderedSentence:
         """Render the sentence with `mentions[0]` for {0}, `pronouns[0]` for {p0}, ..., and the words `cue` for {cue}.
 
-        None of them may be punctuation.
+        None of these words may be punctuation.
         """
         text, count = "", 0
         slots: list[tuple[Span, ...]] = [()] * len(mentions)

@@ -2,8 +2,8 @@
 
 Nouns and predicates are divided into five cosets each (coset = shuffled index mod 5), names into ten.
 
-Selection: the cues of a quad come from one coset t. Test quads use nouns of coset t, dev quads nouns of coset t + 1,
-and training quads nouns of the other three.
+Selection: the cues of a scene (quad) come from one coset t. Test quads use nouns of coset t, dev quads nouns of coset
+t + 1, and training quads nouns of the other three.
 Gender, number, animacy: the cue is the pronoun. Held-out nouns are in four groups. Nouns of group 0 occur with subject
 forms only in test, nouns of group 1 with possessive forms only in test; the same holds for groups 2 and 3 and dev. All
 other nouns occur only in training, with any form.
@@ -37,7 +37,7 @@ Item = TypeVar("Item")
 
 HELD_OUT_GROUPS = 4  # number of groups of nouns, each of which lacks one form of pronoun in training
 _NAMES_OF = {BINDING: "reflexive", COMPOSITION: "voice", SHORT_TEXT: "voice"}
-"""Type from which each optional type takes its names."""
+"""Cue type whose names each optional cue type uses."""
 MAX_INVENTED_NAMES = 320  # a quarter of them for test
 
 
@@ -48,7 +48,7 @@ def generator(seed: int, *purpose: str) -> random.Random:
 
 @dataclass(frozen=True, kw_only=True)
 class Holdout:
-    """Words of a language, divided into cosets."""
+    """Words of a language, divided at random into sets (cosets) that the splits use differently."""
 
     language: str
     selection: Mapping[str, tuple[tuple[Noun, ...], ...]]  # selection class -> coset -> nouns
@@ -60,13 +60,13 @@ class Holdout:
     invented_for_test: tuple[str, ...]
 
     def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
-        """Return the nouns of a class that may occur with cues of a coset in a split."""
+        """Return the nouns of the class `kind` that may occur with cues of the coset `cue_coset` in a split."""
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
         return _items_of(self.selection[kind], allowed)
 
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
-        """Return the nouns of a class that may occur with pronouns of the given forms in a split.
+        """Return the nouns of the class `kind` that may occur with pronouns of the given forms in a split.
 
         In test and dev, all pronouns of a sentence have the same form.
         """
@@ -79,19 +79,19 @@ class Holdout:
         return _items_of(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names that a role type uses in a split, without the distractor-only names."""
+        """Return the names that the role-cue type `kind` uses in a split, without the distractor-only names."""
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names for the third person, {x}; in training they include the distractor-only names."""
+        """Return the names for the third person, {x}: `role_names`, and in training the distractor-only names too."""
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
 
 
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
-    """Assign the words of a lexicon to random cosets, and names invented from its syllables to training or test.
+    """Divide the words of a lexicon at random into cosets, and names made of its syllables into training and test.
 
     `shared_nouns` is the share of the nouns of each agreement class that are not held out, from 0 to 1.
     """
@@ -143,7 +143,7 @@ def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[
     """Return the four held-out groups and the shared group of nouns, from five cosets.
 
     The shared group is the fifth coset; nouns move to it from the ends of the other four if it must grow, and from it
-    to the others if it must shrink. A held-out group thus contains the held-out group for any larger share.
+    to the others if it must shrink. Each held-out group thus only loses nouns if the share grows.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -189,7 +189,7 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states that pick a participant of a predicate and form a pair of the given level with it."""
+        """Return the states that refer to `participant` after a predicate and whose pair with it has the level."""
         key = predicate.name, participant, level
         if key not in self._states:
             fitting = self.content.states_of(predicate.kind, participant)
@@ -204,7 +204,7 @@ class WithheldPairs:
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """Return the predicates with items of a level in a split."""
+        """Return the predicates that have items of a level in a split."""
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":

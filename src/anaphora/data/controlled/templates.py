@@ -60,7 +60,7 @@ class CueTypeContent:
     scenarios: tuple[Scenario, ...]
 
     def of(self, split: str, cataphora: bool) -> tuple[Template, ...]:
-        """Return the templates of a split that are, or are not, cataphoric."""
+        """Return the templates of a split with the pronoun before the candidates (cataphora), or with it after them."""
         return tuple(each for each in self.templates if each.split == split and each.cataphora == cataphora)
 
 

@@ -36,7 +36,7 @@ class _LabelledPair:
 
 
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; examples of one text share a group.
+    """Return the examples by split and a report on dropped rows; examples of one text share a group.
 
     In a folder, or on the hub, the development part is the test split; a single file is split at random. Repeated rows,
     rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are dropped.

@@ -68,7 +68,7 @@ class ClusterDocument:
 
 
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, with a row per mention; a document stays in one split.
+    """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
     file, or a folder without official splits, is split at random.

@@ -48,7 +48,7 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 
 
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, with a row per mention; parts of a document stay in one split.
+    """Return the examples by split and a report on dropped mentions; parts of a document stay in one split.
 
     In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
     file, or a folder without official splits, is split at random. Documents must be in `data.language`.
@@ -223,7 +223,7 @@ class _PartBuilder(DocumentBuilder):
         return self.built(self.name, mentions, reasons, blanks_after(self.words), self.factors, self.group)
 
     def _check_columns(self) -> None:
-        """Check that the columns of words and parts of speech are not swapped: some word is no tag, or a tag is one."""
+        """Check that the columns of words and tags are not swapped: not all words may be tags unless a tag is one."""
         if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(is_tag(tag) for (tag,) in self.tags):
             raise UserError(
                 f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "

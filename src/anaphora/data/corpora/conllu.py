@@ -50,7 +50,7 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield the documents of a file, each with its lost mentions; `corpus` is a factor and the prefix of their names.
+    """Yield a file's documents, each with its `Lost` annotations; `corpus` is a factor and the prefix of their names.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -278,7 +278,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
             yield -1 if governor is None else governor
 
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
-        """Return the document and its lost mentions.
+        """Return the document, and (name, reason) of each annotation that cannot become a mention (`Lost`).
 
         `undeclared` is the index of the entity among the parts of a bracket if there is no `# global.Entity`.
         """

@@ -1,7 +1,7 @@
-"""Conversion of documents with coreference annotation to Examples, each of which queries the antecedent of a mention.
+"""Conversion of documents with coreference annotation to Examples, each with a mention whose antecedent is sought.
 
 A document is cut into passages. A head word represents each mention, so that nested mentions do not overlap; the whole
-mentions are stored in the factors (see `extents_of`). The mentions of an entity before the query are one candidate.
+mentions are stored in the factors (see `extents_of`). The earlier mentions of an entity are one candidate.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Mention(NamedTuple):
 def unparsed_mention(
     words: Sequence[str], tags: Sequence[Sequence[str]], first: int, end: int, entity: str, language: str
 ) -> Mention:
-    """Return the mention of words `first` to `end` (exclusive), with head and form from words and tags, not a parse."""
+    """Return the mention of words `first` to `end` (exclusive); words and tags, not a parse, give its head and form."""
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
 
@@ -99,7 +99,7 @@ class DocumentBuilder:
         factors: Mapping[str, str],
         group: str = "",
     ) -> tuple[Document, Lost]:
-        """Return the document and its lost mentions; a document without brackets counts as one lost mention."""
+        """Return the document and its `Lost` annotations; a document without brackets counts as one lost annotation."""
         sentences = [start for start in self.sentences if start < len(self.words)]
         left_out = placeholders(self.words, self.tags)
         document = Document(name, self.words, blank, sentences, mentions, factors, self.language, group, left_out)
@@ -120,16 +120,16 @@ def read_documents(
     official: Mapping[Path, str],
     documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples of files by split and the report, with a row per mention; groups stay in one split.
+    """Return the examples of files by split and a report on dropped mentions; groups stay in one split.
 
     If several documents have the same name and words, only the first is used. If the settings have a language, each
     document is checked against it. A mention is dropped if it has no antecedent in its passage, shares its head word
     with a shorter mention, crosses the end of a passage, or is in a passage with placeholders. The report also counts
-    lost mentions.
+    annotations that cannot become a mention (`Lost`).
 
     Args:
         official: official splits by file; mentions of other files are dropped. If empty, groups are split at random.
-        documents: function that returns the documents of a file, each with its lost mentions.
+        documents: function that returns the documents of a file, each with its `Lost` annotations.
 
     Raises:
         UserError: a document is not in the language of the settings.
@@ -242,7 +242,7 @@ def _mentions_in_passages(
 ) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
     """Yield (passage, mention, earlier mentions), ordered by head, for the mentions of passages without placeholders.
 
-    Mentions inside the mention do not count as earlier. All other mentions are appended to `dropped`.
+    Mentions inside the mention do not count as earlier. Mentions that are not yielded are appended to `dropped`.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}

@@ -26,7 +26,7 @@ ORIGINS = {
 
 
 def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report, with a row per mention; a document stays in one split.
+    """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
     In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
     dropped. A folder without such files, or a single file, is split at random. Documents of CorefUD must be in

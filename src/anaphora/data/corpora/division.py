@@ -121,7 +121,7 @@ def read_text(path: Path) -> str:
 
 
 def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
-    """Return the error that `data.path` does not name a file with one of the given suffixes."""
+    """Return the error for a `data.path` that does not name a file with one of the given suffixes."""
     allowed = ", ".join(suffixes)
     if path.is_dir():
         return UserError(f"data.path ({path}) is a folder; name one file of {allowed} (it holds {_inside(path):.60})")
@@ -169,7 +169,7 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 def check_one_split(
     first_of: dict[tuple[str, str], tuple[str, str | None]], where: str, name: str, value: str, split: str | None
 ) -> None:
-    """Check that a row has the same split as the first row with its group or minimal pair, recorded in `first_of`."""
+    """Check that a row is in the split of the first row with its group or minimal pair, recorded in `first_of`."""
     earlier, its_split = first_of.setdefault((name, value), (where, split))
     if value and split != its_split:
         raise UserError(

@@ -26,7 +26,7 @@ _MASK = "[MASK]"
 
 
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; a minimal pair shares a group.
+    """Return the examples by split and a report on dropped rows; a minimal pair shares a group.
 
     In a folder, test.c.txt, if present, is the test split; otherwise the training file is split at random.
     """

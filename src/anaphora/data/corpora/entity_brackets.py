@@ -29,7 +29,7 @@ _EXAMPLE = "# global.Entity = eid-etype-head-other"
 
 @dataclass(frozen=True)
 class Bracket:
-    """Opening or closing bracket of a mention in CoNLL-U, or both for a mention of one word."""
+    """Opening or closing bracket of a mention in a file, or both for a mention of one word."""
 
     where: str  # file and line
     row: int  # index of the token's row in the document, from 0, empty nodes included

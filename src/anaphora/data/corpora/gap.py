@@ -20,7 +20,7 @@ _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref
 
 
 def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; rows with the same text share a group.
+    """Return the examples by split and a report on dropped rows; rows with the same text share a group.
 
     In a folder, gap-validation.tsv, if present, is the test split, and the dev split is taken from gap-development.tsv;
     on the hub these are the splits "validation" and "train". A single file is split at random.
@@ -44,7 +44,7 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Return the character span of a field's words in the text, which begins at the field's offset."""
+    """Return the character span of a field's words in the text; the field's offset is its start."""
     words, offset = reading.text_of(row, field), str(row[f"{field}-offset"])
     start = whole_number(offset)
     if start is None:

@@ -22,7 +22,7 @@ ORIGIN = Origin(files="knowref_test.json", licence="CC BY-SA 3.0")
 
 
 def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; items made from the same original sentence share a group.
+    """Return the examples by split and a report on dropped rows; items made from one original sentence share a group.
 
     The factor `names` is "original" or, if the sentence differs from the original one, "exchanged".
     """
@@ -67,7 +67,7 @@ def _example(row: Row) -> Example:
 
 
 def _single_value(row: Row, field: str) -> str:
-    """Return the only entry of the list in a field, a non-empty string."""
+    """Return the only element, a non-empty string, of the list in a field."""
     value = row.get(field)
     if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0]):
         raise UserError(f"{field}: {value!r} must be a list of one text")

@@ -66,7 +66,7 @@ class _Row:
 
 
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
-    """Return the texts by split and the report.
+    """Return the texts by split and a report on dropped rows.
 
     The splits are those of the file names, of the hub, or of a column `split`; on the hub or in the column, "dev",
     "validation", "valid" and "val" are one split. If train has no labelled text, dev becomes train; otherwise, if test
@@ -169,7 +169,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
 
 
 def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
-    """Write the labels 1 and 1.0 alike: as 1, unless the data have labels such as 1.5 and no label 1.
+    """Return the rows with labels such as 1.0 written as 1, unless the data have labels such as 1.5 and no label 1.
 
     pandas writes a column of whole numbers as 1.0 if some rows have no label.
     """

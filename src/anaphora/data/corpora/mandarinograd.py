@@ -27,7 +27,7 @@ _WHERE, _WHAT = ("哪里", "哪儿"), "什么"
 
 
 def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; both rows of a schema share a group and are a minimal pair."""
+    """Return the examples by split and a report on dropped rows; both rows of a schema are a group and minimal pair."""
     return read_examples(settings, _example, tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS))
 
 

@@ -37,7 +37,7 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 
 
 def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], ReadingReport]:
-    """Return the texts by split and the report, with a row per paragraph.
+    """Return the texts by split and a report on dropped paragraphs.
 
     Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
     without an official split are assigned to splits at random. It is an error if no text is left.

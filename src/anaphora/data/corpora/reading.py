@@ -295,7 +295,7 @@ def example_of(
     """Build an example with the factors `corpus`, `form` (lower-case pronoun) and, if the form implies one, `gender`.
 
     `mentions` are the spans of each candidate's mentions, in any order, and `right` the indices of the antecedents in
-    `mentions`. A `gender` in `factors`, the further factors, overrides that of the form.
+    `mentions`. The further `factors` are added; a `gender` among them overrides that of the form.
 
     Raises:
         DroppedRowError: the text has placeholders for its words.
@@ -320,11 +320,12 @@ def example_of(
 def in_adjacent_groups(
     corpus: str, examples: Sequence[Example], questions: Sequence[tuple[Hashable, Hashable]]
 ) -> list[Example]:
-    """Set `group` and `minimal_pair` of the examples of a file that does not name groups; both begin with `corpus`.
+    """Return copies of a file's examples with `group` and `minimal_pair` set, for files that do not name groups.
 
-    `examples` are in the order of the file. `questions` has (key, answer) for each; the key is usually the set of
-    candidates. Adjacent examples with the same key share a group. Within a group, the first and second example, the
-    third and fourth, and so on are a minimal pair if their answers differ.
+    `examples` are in the order of the file. `questions` has a pair (key, answer) for each example, whose key is usually
+    the set of candidates. Adjacent examples with the same key form a group. Within a group, the first and second
+    example, the third and fourth, and so on are a minimal pair if their answers differ. The names of groups and of
+    minimal pairs begin with `corpus`.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])
@@ -343,7 +344,7 @@ def read_examples(
     train: Iterable[tuple[str, Row]],
     test: Iterable[tuple[str, Row]] | None = None,
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Convert the rows of a corpus with `make`; return the examples, divided by `split_examples`, and the report."""
+    """Convert rows with `make`; return the examples, divided by `split_examples`, and a report on dropped rows."""
     reading = RowReader()
     first = [example for _, example in reading.convert(train, make)]
     second = None if test is None else [example for _, example in reading.convert(test, make)]
@@ -355,7 +356,7 @@ def split_examples(
 ) -> dict[str, list[Example]]:
     """Divide examples into train, dev and test at random, keeping groups together.
 
-    A public `test` part is the test split; otherwise dev and test are both taken from `train`, by their shares.
+    A public `test` part is the test split; otherwise `train` is divided by the settings' dev and test shares.
     """
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)

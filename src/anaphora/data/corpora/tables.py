@@ -44,7 +44,7 @@ _JSON_CELLS = ("pronoun", "candidates", "antecedents", "factors")
 
 
 def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report.
+    """Return the examples by split and a report on dropped rows.
 
     The splits are those of a column `split`; without it, groups are split at random. Rows whose text has placeholders
     for its words are dropped.
@@ -117,10 +117,10 @@ def _check_labels(example: Example) -> None:
 
 
 class _OtherUnits:
-    """Check whether the offsets of a file's Chinese texts are in another unit than characters, such as bytes.
+    """Check for offsets of a file's Chinese texts in another unit than characters, such as bytes.
 
-    In Chinese, nearly every span covers whole words. But if, in all rows that a unit would read differently, the
-    pronoun is one in this unit and none in characters, then the file uses this unit.
+    In Chinese, nearly every span covers whole words. But if, in all rows in which a unit gives other spans, the span of
+    the pronoun covers a pronoun in this unit and none in characters, then the file uses this unit.
     """
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class _OtherUnits:
         self._refuted: set[str] = set()
 
     def add(self, where: str, example: Example) -> None:
-        """Compare the row's pronoun in characters and in other units."""
+        """Check in which units the offsets of a row's pronoun cover a Chinese pronoun."""
         text, spans = example.text, example.spans
         if example.language != "zh":
             return

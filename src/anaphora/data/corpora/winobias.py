@@ -28,7 +28,7 @@ ORIGIN = Origin(files=f"a folder with {', '.join(OCCUPATIONS)} and files such as
 
 
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report.
+    """Return the examples by split and a report on dropped rows.
 
     If the folder has examples in both .dev and .test files, these are the splits, and train is empty; otherwise all
     examples are split at random. Lines 2k - 1 and 2k of the pro and the anti file of a type share a group. In type 1,

@@ -26,7 +26,7 @@ _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|
 
 
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report.
+    """Return the examples by split and a report on dropped rows.
 
     The sentences of an occupation share a group. Its two sentences with the same participant and gender, one from each
     of its templates, are a minimal pair. A sentence that does not match its template is dropped.
@@ -68,7 +68,7 @@ def _example(row: Row, templates: Mapping[tuple[str, str], str]) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Compile a template to a pattern with groups for pronoun, occupation and participant, the latter with articles."""
+    """Compile a template to a pattern with groups for pronoun, occupation and participant, both with their articles."""
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

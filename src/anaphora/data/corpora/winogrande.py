@@ -24,11 +24,11 @@ ORIGIN = Origin(
 
 
 def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report.
+    """Return the examples by split and a report on dropped rows.
 
     In a folder, or on the hub, the development part is the test split; a single file is split at random. Groups and
     minimal pairs follow from `qID`; without it, rows with the same options share a group. Rows without an answer are
-    dropped, as are those that `find_mentions` rejects.
+    dropped, as are rows with options that `find_mentions` rejects.
     """
     train, development = train_and_test_rows(
         settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, reading.json_lines

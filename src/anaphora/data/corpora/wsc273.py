@@ -6,7 +6,7 @@ common copy with [MASK] for the pronoun (Kocijan et al. 2019) consists of four-l
 answer first; candidates are sorted in text order, so that their order is no cue.
 
 Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016) are part of that copy: PDP.txt, also with [MASK] for
-the pronoun. Adjacent questions whose first four words are the same are about one passage and share a group.
+the pronoun. Adjacent items whose first four words are the same are about one passage and share a group.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _CLOSING = ".,;:!?'’\")"
 
 
 def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; groups and minimal pairs are those of `in_adjacent_groups`.
+    """Return the examples by split and a report on dropped rows; `in_adjacent_groups` sets groups and minimal pairs.
 
     A file whose name ends in .xml is read as WSCollection.xml, any other as four-line blocks. PDP-60 has only blocks
-    and no minimal pairs, since two questions about one passage differ in more than a cue.
+    and no minimal pairs, since two items about one passage differ in more than a cue.
     """
     is_pdp = isinstance(settings, Pdp60)
     corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)

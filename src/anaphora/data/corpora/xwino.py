@@ -28,7 +28,7 @@ _QUOTES = ("``", "''")  # English tokens for a straight double quote
 
 
 def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and the report; groups and minimal pairs are those of `in_adjacent_groups`.
+    """Return the examples by split and a report on dropped rows; `in_adjacent_groups` sets groups and minimal pairs.
 
     In a folder, all .tsv files are read, in order of their names. Rows in other languages than English and Chinese are
     dropped, as are rows that mark the end of 因为 as the pronoun.

@@ -251,7 +251,7 @@ def _gender(form: str) -> str:
 
 
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the items by split and the report, with a row per paragraph; a document stays in one split.
+    """Return the items by split and a report on dropped paragraphs; a document stays in one split.
 
     Only documents in English are used; given names are learned from all of them, in every split. `MAX_FIRST_RATIO`
     limits the number of items whose antecedent is the first candidate.

@@ -1,4 +1,4 @@
-"""Tokenizers that return token ids with the character span and the word index of every token, and their checks."""
+"""Tokenizers that return token ids with the character span and word index of every token, and checks of the spans."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Tokenizer:
         """Load a tokenizer from a file written with `dumps`.
 
         Raises:
-            UserError: the file is missing or damaged, or its vocabulary does not begin with our special tokens.
+            UserError: the file is missing or damaged, or its vocabulary does not begin with `SPECIAL_TOKENS`.
         """
         try:
             backend = Backend.from_str(path.read_text(encoding="utf-8"))
@@ -164,7 +164,7 @@ class Tokenizer:
         return TokenizedText(ids, spans, tuple(words), names, unread)
 
     def _joined(self, text: str) -> TokenizedText:
-        """Return the tokens of a `_PLAIN_TEXT` as `_tokenized` does, but tokenize frequent segments only once."""
+        """Return the tokens of a `_PLAIN_TEXT` as `_tokenized` does, but tokenize recurring segments only once."""
         ids, spans, words, word = [CLS], [(0, 0)], [-1], -1
         for match in _SEGMENT.finditer(text):
             offset = match.start()
@@ -222,7 +222,9 @@ class PieceCheck:
         self._added = {added.content for added in backend.get_added_tokens_decoder().values()}
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text against their T spans, which may include spaces; skip tokenizers that drop none.
+        """Check the T tokens of a text against their T spans, which may include spaces.
+
+        Tokenizers that drop no characters are not checked.
 
         Raises:
             UserError: a token differs from the characters in its span.
@@ -243,7 +245,7 @@ class PieceCheck:
         return str(token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK + _BLANK_BYTE))
 
     def _spelling(self, characters: str) -> str:
-        """Return characters as the vocabulary spells them, for instance with one letter for each byte."""
+        """Return characters as they occur in tokens, normalised and, for byte-level BPE, with one symbol per byte."""
         backend = self._backend
         if backend.normalizer is not None:
             characters = backend.normalizer.normalize_str(characters)

@@ -1,7 +1,7 @@
 """Vocabularies of words, characters or subwords, learned from the training split, and those of published encoders.
 
-Learned ones split text into the same words, except that WordPiece also separates Chinese characters. All have the
-special tokens, under our names, at ids 0 to 4, and report spans in code points of the original text.
+Learned ones split text into the same words, except that WordPiece also separates Chinese characters. All have
+`SPECIAL_TOKENS` at ids 0 to 4 and report spans in code points of the original text.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class DroppingTokenizer(Tokenizer):
     Args:
         tokenizer: result of `word_vocabulary`.
         share: share of the rarer words that are split in each text, from 0 to 1.
-        seed: random seed of these words, and of the vocabulary drawn for each text.
+        seed: random seed for the choice of these words, and of a vocabulary for each text.
     """
 
     is_random = True

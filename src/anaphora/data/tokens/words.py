@@ -52,7 +52,7 @@ def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
     `words` lists all words of the text in order, or is one string with spaces between them.
 
     Raises:
-        UserError: the words do not spell the text; the message shows the first difference.
+        UserError: the words, joined, differ from the text without its spaces; the message shows the first difference.
     """
     listed = words.split() if isinstance(words, str) else words
     if not isinstance(listed, Sequence) or not all(isinstance(word, str) for word in listed):
@@ -87,7 +87,7 @@ def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str])
     """Return a copy of `tokens` with the word indices of the user's segmentation.
 
     Raises:
-        UserError: the words do not spell the text, a token overlaps two words, or a word has no token.
+        UserError: the words, joined, are not the text, a token overlaps two words, or a word has no token.
     """
     spans = own_word_spans(text, words)
     numbers: list[int] = []
@@ -125,8 +125,8 @@ class UnreadMentions:
 class UnknownWords:
     """Out-of-vocabulary words of one text; a word that splits into known subwords is known.
 
-    A text is readable, so that an answer about it may be shown, if at least two thirds of all words are known, and, if
-    it has a question, the pronoun and all candidates.
+    A text is readable, so that an answer about it may be shown, if at least two thirds of its words are known and, if a
+    pronoun is given, so are all words of the pronoun and its candidates.
     """
 
     words: tuple[str, ...]  # distinct, as written in the text
@@ -134,7 +134,7 @@ class UnknownWords:
 
 
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
-    """Return the out-of-vocabulary words of a text, which may have a question."""
+    """Return the out-of-vocabulary words of a text; `example` gives its pronoun and candidates, if any."""
     extents: dict[int, Span] = {}
     for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
         if start < end:
@@ -150,7 +150,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
 
 
 def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the parts of mentions that are outside a tokenizer's vocabulary; None if every mention is inside."""
+    """Return the parts of pronouns and candidates outside a tokenizer's vocabulary; None if there are none."""
     unread_of = {text: tokenize(text).unread for text in {example.text for example in examples}}
     words: dict[str, None] = {}
     items = 0
