@@ -1,8 +1,10 @@
-"""Candidate scoring by language models: each candidate takes the place of the pronoun, or completes a prompt.
+"""Candidate scoring by language models: each candidate replaces the pronoun or completes a prompt.
 
 For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
 mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the candidate completes
-a prompt after the sentence, and is scored in the same way. T tokens of an item, S tokens of a scored text.
+a prompt after the sentence, and is scored in the same way.
+
+T is the number of tokens of an item, S that of a scored text.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _DETERMINERS = {
 class LanguageModel(Protocol):
     """Interface of a language model in evaluation mode, from any library, whose attention can be edited.
 
-    B texts, right-padded to S tokens, H heads, V tokens in the vocabulary.
+    A batch has B texts, right-padded to S tokens. H is the number of heads per layer, V the size of the vocabulary.
     """
 
     @property
@@ -101,19 +103,19 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Item of the causal tests and the texts that score its candidates."""
+    """Item (a pronoun with its candidates), and the texts that score the candidates."""
 
     example: Example
-    tokens: TokenizedText  # T tokens of the sentence; for a masked language model the pronoun's are masks
+    tokens: TokenizedText  # T tokens of the sentence; for a masked language model, the pronoun is masked
     texts: tuple[ScoredText, ...]  # texts that together score each candidate once
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
-    """Return the questions for all items that a model can answer, in order.
+    """Return the items that a model can answer, each with the texts that score its candidates, in order.
 
-    An item is left out if no token covers its pronoun, if a text with a candidate is too long for the model, or if the
-    candidate changes how the rest is tokenized. For a masked language model, items with the pronoun as cue are left
-    out too, because the mask hides their cue.
+    An item is left out if no token covers its pronoun, if a text with a candidate is too long for the model, or if a
+    candidate changes how the rest of the text is tokenized. For a masked language model, items with the pronoun as cue
+    are left out too, because the mask hides the cue.
 
     Raises:
         UserError: the model does not accept the text of an item.
@@ -141,7 +143,7 @@ def _scored_texts(
 ) -> tuple[ScoredText, ...] | None:
     """Return the texts that score the candidates; None if a candidate cannot be scored.
 
-    For a masked language model, candidates with the same number of masks share a text.
+    For a masked language model, candidates with the same number of tokens share a text.
     """
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):

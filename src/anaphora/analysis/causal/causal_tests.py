@@ -44,13 +44,13 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests on the main items of a trained run that have an antecedent and a distractor.
+    """Run all causal tests on a trained run, on its main items that have an antecedent and a distractor.
 
     Args:
         examples: items, already subsampled by the caller; pattern patching needs minimal pairs.
         head: the head chosen on the development split.
         head_scores: scores of all heads on the development split, used to rank the heads.
-        records_by_map: records of further maps on the same items, by name of the map, for the dose-response.
+        records_by_map: the pronoun's rows in further kinds of map, by name of the map, for the dose-response.
 
     Raises:
         UserError: as in `run_subject` and `causal_tests`, or the run has no attention maps.
@@ -60,10 +60,11 @@ def causal_tests_of_run(
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run only the tests of a single head; `causal_tests` returns their results in the field `head_level`.
+    """Run only the tests that edit a single head, whose results `causal_tests` returns in the field `head_level`.
 
     Args:
         examples: items; those without an antecedent or a distractor are skipped.
+        by: function that divides the items into cells; there is one result for each cell.
 
     Raises:
         UserError: as in `run_subject`, or the run has no attention maps or lacks `head`.
@@ -81,7 +82,7 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
     """Wrap a run as the subject of causal tests; its prediction head or its masked-LM output gives the answers.
 
     Raises:
-        UserError: the run answers no pronoun questions, no item can be tested, or a run that answers by its masked-LM
+        UserError: the run does not predict antecedents, no item can be tested, or a run that answers by its masked-LM
             output takes the pronoun as a second sequence.
     """
     if reason := why_unanswered(run):
@@ -95,14 +96,14 @@ def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
 
 
 def why_unanswered(run: Run) -> UserError | None:
-    """Return the error for a run that cannot answer pronoun questions; None if it can."""
+    """Return the error for a run that cannot predict antecedents; None if it can."""
     if answers_pronouns(run.config.task.prediction) or answers_by_masks(run):
         return None
     return no_pronoun_answers(run)
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
-    """Return the main items that have an antecedent and a distractor."""
+    """Return the main items (`Example.is_main`) that have an antecedent and a distractor."""
     return [example for example in examples if example.is_main and reason_to_drop(example) is None]
 
 

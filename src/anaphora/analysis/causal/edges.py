@@ -42,7 +42,7 @@ class SentenceEdges:
     antecedents: list[int]  # token indices of all antecedents
     distractors: list[list[int]]  # token indices of each distractor
     cue: list[int]  # token indices of the words that differ within the minimal pair; empty if it is the pronoun
-    free: list[int]  # token indices of attended words and punctuation outside pronoun, candidates and cue
+    free: list[int]  # tokens (words, punctuation) that the pronoun attends to, outside pronoun, candidates and cue
     rows: NDArray[np.float32]  # attention rows of the pronoun's tokens, (L, H, Q, T)
     attended: frozenset[int]  # indices of the tokens that the pronoun attends to in any head
     elsewhere: NDArray[np.int64]  # query outside the pronoun with the most weight on its K strongest keys, (L, H)
@@ -102,7 +102,7 @@ class SentenceEdges:
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
     def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
-        """Return the edges of one kind.
+        """Return the edges of one kind in the given heads.
 
         Args:
             kind: "gold", "distractor" (the one with the most weight), "cue", "other_keys" (all but the antecedents) or
@@ -144,7 +144,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each antecedent token, the unused free token at the most similar distance from the pronoun."""
+        """Return, for each antecedent token, a different free token at the most similar distance from the pronoun."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

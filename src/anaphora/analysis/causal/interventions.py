@@ -1,7 +1,8 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
 `intervene` applies edits by layer to an encoder inside a `with` block; functions that return an `Intervention` create
-such edits. B batch, T tokens per row, H heads, D features per head. Flat positions are row * T + token.
+such edits. Axes are B (batch), T (tokens of a row of the batch), H (heads) and D (features per head). A flat position
+is row * T + token.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 
 
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
-    """Replace the outputs of heads by given vectors, broadcastable to (B, T, D).
+    """Return an intervention that replaces the outputs of heads by given vectors, broadcastable to (B, T, D).
 
     Zeros give zero ablation (Michel et al. 2019, section 2.3). A head's mean output over reference data gives mean
     ablation, which removes only the differences between inputs.
@@ -69,33 +70,36 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
-    """Make heads attend uniformly to all allowed tokens; position biases are ignored."""
+    """Return an intervention that makes heads attend uniformly to all allowed tokens and ignores position biases."""
     return _edits_by_layer(_UniformWeights, dict.fromkeys(heads))
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Set the scores of edges to -inf, so that softmax distributes their weight over the rest of the row.
+    """Return an intervention that sets the scores of edges to -inf: attention knockout, Geva et al. 2023.
 
-    A row with no edge left becomes zeros. This is the attention knockout of Geva et al. 2023.
+    Softmax distributes their weight over the rest of the row. A row with no edge left becomes zeros.
     """
     return _edits_by_layer(_EdgeKnockout, edges)
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Zero the values along edges; all other weights stay the same, so the rows sum to less than 1."""
+    """Return an intervention that zeroes the values along edges; other weights stay, so rows sum to less than 1."""
     return _edits_by_layer(_EdgeValueZeroing, edges)
 
 
 def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
-    """Replace attention rows, given the flat positions of the queries (Q,) and their weights (Q, T) for each head."""
+    """Return an intervention that replaces attention rows.
+
+    `rows` maps a head to the flat positions of Q queries, (Q,), and their new weights, (Q, T).
+    """
     return _edits_by_layer(_RowPatch, rows)
 
 
 def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
     """Permute queries, keys or values among the tokens of each sentence in every layer, inside the `with` block.
 
-    Each layer and forward pass draws its own permutation from `seed`. Position information in a query or key moves
-    with it.
+    Each layer draws a new permutation in each forward pass; `seed` determines the sequence. Position information in a
+    query or key moves with it.
 
     Raises:
         UserError: the encoder has no attention, or the part is unknown.
@@ -172,7 +176,7 @@ class _EdgeEdit(_HeadEdit):
         self.key = torch.cat([key for _, key in edges])
 
     def fill(self, table: Tensor, value: float) -> Tensor:
-        """Return `table` (B, H, T, T) with the entries of the edges set to `value`.
+        """Return a copy of scores or weights (B, H, T, T) in which the entries of the edges are `value`.
 
         Raises:
             UserError: an edge joins two rows of the batch, or a flat position is out of range.

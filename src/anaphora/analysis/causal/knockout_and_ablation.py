@@ -47,19 +47,19 @@ _KNOCKOUT_STAGES = {
 
 
 class KnockedOut(NamedTuple):
-    """Outcome of a knockout, by item."""
+    """Results of one knockout or value zeroing for each of N items."""
 
     right: Floats  # correctness of the answers, (N,)
-    mass: Floats  # weight on the edges, averaged over heads, (N,)
-    has_edge: Bools  # mask of the items with an edge of the kind, (N,)
+    mass: Floats  # attention weight on the edited edges, averaged over heads, (N,)
+    has_edge: Bools  # mask of the items that have such an edge, (N,)
 
 
 class AblatedTogether(NamedTuple):
-    """Outcome of ablating a set of heads together."""
+    """Results of ablating a set of heads together, and random sets for comparison."""
 
     heads: list[Head]
     right: Floats  # correctness of the answers, (N,)
-    random: list[Floats]  # correctness with each random set of equally many heads ablated, (N,)
+    random: list[Floats]  # correctness with a random set of equally many heads ablated, (N,) for each set
 
 
 class DoseResponse(NamedTuple):
@@ -101,23 +101,24 @@ class CausalTests:
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return the correctness of the answers with the highest scores: (N,), fractions for ties."""
+        """Return the correctness of the highest-scored answers, (N,); a tie counts as its share of right answers."""
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean over the items in a mask and the mean's interval, clipped to `bounds`; None without items."""
+        """Return the mean over the items of a mask and its interval, clipped to `bounds`; None without items."""
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy over the items in a mask and the drop's interval; None without items."""
+        """Return the drop in task accuracy on the items of a mask, and its interval; None without items."""
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
         """Knock out each kind of edge in each scope, and zero the values along the edges to the antecedent.
 
-        For the head under test, a further test zeroes the values along all other edges of the pronoun.
+        A scope is a set of heads that are edited together. For the head under test, a further test zeroes the values
+        along all other edges of the pronoun.
 
         Returns:
             Outcomes by scope, then by kind of edge.
@@ -147,12 +148,12 @@ class CausalTests:
         return KnockedOut(right, mass, has_edge)
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Zero the values along one kind of the pronoun's edges in the given heads; all other weights stay the same."""
+        """Zero the values along one kind of the pronoun's edges in the given heads; no weight is redistributed."""
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, has_edge)
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Ablate each head alone, or in a large model only the best heads and the head under test.
+        """Ablate heads one at a time: all heads, or in a large model only the best heads and the head under test.
 
         The head under test is ablated in all of `ABLATION_MODES`, the other heads with zeros and with their mean.
 
@@ -171,9 +172,9 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """Mean-ablate the best k heads for each of `counts`, and random sets with the same number of heads per layer.
+        """Mean-ablate the best k heads for each k in `counts`, and random sets with equally many heads in each layer.
 
-        Random sets that equal the set of best heads are left out.
+        Random sets that equal the set of the best heads are left out.
         """
         random = np.random.default_rng(0)
         ablations = []
@@ -194,7 +195,7 @@ class CausalTests:
         return mask
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
-        """Return, for each map, the score of the pronoun's edge to each candidate and the cost of its knockout.
+        """Return, for each map, the score of the pronoun's edge to each candidate and the cost of knocking it out.
 
         The cost is the drop in the score of the model's answer when the edge is knocked out in every head.
         """
@@ -221,7 +222,7 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def counts(self) -> list[int]:
-        """Return the sizes of the sets of best heads: every size, or powers of two and all heads if there are many."""
+        """Return the sizes k of the sets of best heads: 1 to all, or for many heads the powers of two and then all."""
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))
@@ -272,8 +273,8 @@ def knockout_cell(
     """Return the drop in task accuracy from each knockout, keyed by scope and kind of edge, with intervals.
 
     Each drop is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
-    The edge to the antecedent is compared with the matched edge that causes the largest drop, on the items that have
-    this edge.
+    The edge to the antecedent is compared with the kind of matched edge (`MATCHED_EDGES`) whose knockout causes the
+    largest drop, on the items that have such a matched edge.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -304,7 +305,7 @@ def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items:
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the drop in task accuracy with the best heads ablated, and its spread over the random sets, if any."""
+    """Return the drop in task accuracy with the best heads ablated, and the spread of the drops with random sets."""
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(
@@ -316,7 +317,7 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation of edge score and cost of knockout.
+    """Return Spearman's correlation between the edges' scores and the costs of their knockout.
 
     None if there are fewer than two edges, or if all scores or all costs are equal.
     """

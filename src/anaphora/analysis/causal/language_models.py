@@ -1,6 +1,7 @@
 """Language models, and runs with a masked-language-model loss, as subjects of causal tests.
 
-L layers, H heads, D features per head, T tokens of an item, S tokens of a scored text, B texts in a batch.
+Axes are L (layers), H (heads), D (features per head), T (tokens of an item), S (tokens of a scored text) and B (texts
+of a batch).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _BATCH_TOKENS = 1_024
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Batch of texts, right-padded to S tokens, with the number of each text; flat positions are row * S + token."""
+    """Batch of scored texts, right-padded to S tokens, with the index of each; a flat position is row * S + token."""
 
     numbers: tuple[int, ...]
     texts: tuple[ScoredText, ...]
@@ -46,10 +47,10 @@ class _Batch:
 
 
 class LanguageModelSubject(EditedSubject):
-    """`Subject` that wraps a language model, with the items that it can answer (`answerable_questions`).
+    """`Subject` that wraps a language model, with the items that the model can answer (`answerable_questions`).
 
     Raises:
-        UserError: the model can answer none of the items, or does not accept the text of one.
+        UserError: the model can answer none of the items, or does not accept the text of an item.
     """
 
     def __init__(self, model: LanguageModel, examples: Sequence[Example]) -> None:
@@ -93,9 +94,9 @@ class LanguageModelSubject(EditedSubject):
         return scores
 
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function from a batch number to its edges by head.
+        """Return a function that maps a batch number to the batch's edges, keyed by head.
 
-        An item's edge becomes all edges between the tokens of the text that are aligned with its query and its key.
+        An edge of an item becomes all edges from the tokens aligned with its query to the tokens aligned with its key.
         """
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
@@ -181,7 +182,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Zero the weights on later positions, to which a decoder cannot attend, and rescale rows to their former sums."""
+    """Return rows without weight after `position`, to which a decoder cannot attend, rescaled to their former sums."""
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., position + 1 :] = 0
     left = seen.sum(axis=-1, keepdims=True)
@@ -189,7 +190,7 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield batches of indices, sorted by length: at most `_BATCH_TOKENS` tokens with padding, or a single text."""
+    """Yield batches of text indices, shortest first: at most `_BATCH_TOKENS` tokens with padding, or one text."""
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:
@@ -264,6 +265,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Return whether a run answers by its masked-LM output, because it has no head that predicts candidates."""
+    """Return whether a run has a masked-LM output, but no prediction head for candidates; this output then answers."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction)

@@ -1,4 +1,4 @@
-"""Causal tests of one head: removal of equal weights, exchange of weights, and the weight freed by a knockout.
+"""Causal tests of one head: removal of equal weights, exchange of weights, and redistribution of a knocked-out weight.
 
 N items, Q tokens of the pronoun, T tokens of a sentence.
 """
@@ -34,16 +34,16 @@ class Dose(NamedTuple):
     """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges."""
 
     mass: float
-    items: Bools  # mask of the items in which both the edge and the others have at least this weight, (N,)
+    items: Bools  # mask of the items in which both sides have at least this weight, (N,)
     antecedent: Floats  # correctness after removal from the antecedent's edge, (N,)
     other_edges: Floats  # correctness after removal from all other edges, (N,)
 
 
 class Exchange(NamedTuple):
-    """Outcome of exchanging the weights on two names: masks of the tested and of the flipped items, (N,) each."""
+    """Outcome of exchanging the weights on the antecedent and on the strongest distractor: masks (N,) of items."""
 
-    items: Bools
-    flipped: Bools
+    items: Bools  # tested items
+    flipped: Bools  # items whose answer becomes the distractor
 
 
 class OneHead(NamedTuple):
@@ -51,7 +51,7 @@ class OneHead(NamedTuple):
 
     doses: list[Dose]
     exchange: Exchange
-    freed: dict[str, Floats]  # share of the freed weight that each of `KEYS` gets, (N,); NaN if no other key has weight
+    freed: dict[str, Floats]  # share of the freed weight for each of `KEYS`, (N,); NaN if no other token has weight
 
 
 def one_head(tests: CausalTests) -> OneHead:
@@ -63,7 +63,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """Return the effects of editing the pronoun's edge to the antecedent, its other edges or its row, in one head."""
+    """Return how answers to the items of a mask change when the pronoun's edges or its row are edited in one head."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items
@@ -91,7 +91,7 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in task accuracy over some items, in percentage points, and their intervals, keyed by field."""
+    """Return the drops in task accuracy on the items of a mask, in percentage points, with intervals, by field name."""
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
@@ -112,7 +112,7 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove weight from the antecedent's edge or from all other edges; the remaining weights do not change."""
+    """Remove weight `mass` from the antecedent's edge, and in another test from all other edges; other weights stay."""
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -156,7 +156,7 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return each part's share of the weight that a knockout of the antecedent's edge frees, keyed by name: (N,).
+    """Return how the weight freed by a knockout of the antecedent's edge is divided among `KEYS`: name -> shares (N,).
 
     Softmax distributes the freed weight in proportion to the remaining weights.
     """

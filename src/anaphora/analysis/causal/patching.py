@@ -1,6 +1,6 @@
 """Attention-pattern patching: the pronoun's rows are replaced by those of the minimal pair's other sentence.
 
-N items, L layers, H heads, Q tokens of the pronoun, T tokens of a sentence.
+Axes are N (items), L (layers), H (heads), Q (tokens of the pronoun) and T (tokens of a sentence).
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ class AlignedPatch(NamedTuple):
 
     pairs: Bools  # tested items
     head: Bools  # items whose answer flips when the head under test is patched
-    layer: Bools  # items whose answer flips when all heads of its layer are patched
+    layer: Bools  # items whose answer flips when all heads of that head's layer are patched
 
 
 class PatternPatch(NamedTuple):
     """Outcome of patching between sentences that differ in one word: boolean masks over the items, (N,) each."""
 
     pairs: Bools  # tested items
-    skipped: Bools  # items of other minimal pairs
-    by_count: dict[int, Bools]  # items whose answer flips with the best k heads patched; empty without pairs
+    skipped: Bools  # items of minimal pairs that are not tested
+    by_count: dict[int, Bools]  # by k, items whose answer flips with the best k heads patched
     head: Bools
     layer: Bools
     aligned: AlignedPatch
 
 
 def pattern_patch(tests: CausalTests) -> PatternPatch:
-    """Patch the pronoun's rows, not the values, in the best k heads, in the head under test, and in its whole layer."""
+    """Patch the pronoun's rows, not the values: separately in the best k heads, the tested head and its layer."""
     tests.progress(_("causal tests: pattern patch"))
     siblings = [other for other in tests.order if other.layer == tests.head.layer]
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
@@ -59,7 +59,7 @@ def pattern_patch(tests: CausalTests) -> PatternPatch:
 
 
 def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-    """Patch the head and its layer between sentences of any lengths, with rows aligned by `align_rows`."""
+    """Patch the head under test, then its layer, between sentences of any lengths; `align_rows` aligns the rows."""
     fit = {item: other for item, other in minimal_pairs.items() if _have_different_correct_answers(tests, item, other)}
     rows = {}
     for item, other in fit.items():
@@ -74,7 +74,7 @@ def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], sibling
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask of the items whose answer becomes that of their partner if the heads get new rows: (N,)."""
+    """Return a mask (N,) of the items whose answer becomes that of their partner when `rows` are patched into heads."""
     if not partners:
         return tests.mask(())
     expected = np.full(len(tests.right), -1)
@@ -83,7 +83,7 @@ def _flipped(
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
-    """Return whether two sentences with different correct answers have the same tokens, except in one word."""
+    """Return whether two items differ in one word only, and are both answered correctly but differently."""
     one, two = tests.subject.tokens[item], tests.subject.tokens[other]
     if len(one.ids) != len(two.ids) or tests.sentences[item].pronoun != tests.sentences[other].pronoun:
         return False
@@ -100,7 +100,8 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
     """Map attention rows from the tokens of one sentence to those of another, which may differ in length.
 
     Common tokens keep their weight. Weight on a span of the source that the target replaces is distributed equally
-    over the replacement; weight on a deleted span is distributed over the common tokens in proportion.
+    over the replacement; weight on a deleted span is distributed over the common tokens in proportion
+    to their weights.
 
     Args:
         rows: (..., T), each row sums to 1.

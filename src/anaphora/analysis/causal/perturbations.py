@@ -32,14 +32,14 @@ PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_position
 """cue_masked: the words that differ within the minimal pair become [MASK], or the pronoun if there are no such words.
 context_removed: every word except the pronoun and the candidates becomes [MASK].
 names_replaced: every candidate's name is replaced throughout its quad by a name from another quad in its language with
-as many tokens, if there is one. Who does what stays the same; gender, number and preferences for a word do not.
+as many tokens, if there is one. Who does what stays the same; gender, number and learned preferences may change.
 no_positions: the words stay, and the position encoding is removed from the model.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbedCell(AccuracyCell):
-    """Accuracies on perturbed items."""
+    """Accuracies of the model and the chosen head on a group of perturbed items."""
 
     items: int
 
@@ -81,7 +81,7 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
 
 
 def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
-    """Return the token ids of each item, with [MASK] for the words that a perturbation hides."""
+    """Return the token ids of each item, with [MASK] for the tokens that the perturbation `name` masks."""
     cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
     ids = []
     for item, tokens in enumerate(data.tokens):
@@ -98,7 +98,7 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
     """Return the token ids of each item, with each candidate's name replaced by one with the same number of tokens.
 
-    A name stays if the language has no unused name of this length.
+    A name stays if every name of its length in its language already occurs in the quad.
     """
     mentions_of = [
         [tokens.covering(span) for span in example.spans[1:]]

@@ -39,7 +39,7 @@ from anaphora.settings.training import Batching
 
 
 class Edges(NamedTuple):
-    """Attention edges of many items, (E,) each; token indices count from 0 in each sentence."""
+    """Attention edges of many items: five index arrays, (E,) each; tokens are counted from 0 in each sentence."""
 
     item: NDArray[np.int64]
     layer: NDArray[np.int64]
@@ -157,7 +157,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores under the interventions that a function returns for each batch number."""
+        """Return the scores of all items; `intervention` returns the edits of a batch by its number."""
 
     @abstractmethod
     def _new_rows(
@@ -167,7 +167,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function from a batch number to the batch's edges by head, as flat positions."""
+        """Return a function that maps a batch number to the batch's edges as flat positions, keyed by head."""
 
     @abstractmethod
     def _mean_output(self) -> dict[int, Tensor]:
@@ -175,11 +175,11 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from a batch number to each head's outputs on the items' partners, (B, T, D)."""
+        """Return a function that maps a batch number to each head's outputs on the items' partners, (B, T, D)."""
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
-    """Return outputs (..., S, D) cut to `count` positions, or padded to them by repeating the last position."""
+    """Return outputs (..., S, D) cut to `count` positions, or padded to `count` by repeating the last position."""
     return outputs[..., torch.arange(count, device=outputs.device).clamp(max=outputs.shape[-2] - 1), :]
 
 
@@ -292,7 +292,7 @@ class PackedSubject(EditedSubject):
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return the partner of each item, whose outputs replace the item's in the ablation mode "resample"."""
+    """Return the index of each item's partner; in the ablation mode "resample", its head outputs replace the item's."""
     languages = indices_by(example.language for example in examples)
     partners = {one: other for items in languages.values() for one, other in cyclic_pairs(items)}
     minimal_pairs = next_in_minimal_pair(examples).items()

@@ -1,4 +1,4 @@
-"""Comparison of runs: the spread of each measure, and the divergence of their attention rows on the same items."""
+"""Comparison of runs: the spread of each measure, and the divergence of the runs' attention rows on the same items."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class GroupSpread:
     kind: str
     runs: int  # number of runs with such items
     items: tuple[int, int]  # smallest and largest number of items in a run
-    same_items: bool | None  # whether the runs have the same items of the language; None without an `items_digest`
+    same_items: bool | None  # whether all runs were scored on the same items; None if one has no `items_digest`
     measures: dict[str, Spread | None]  # spread by name of the measure; None if a run lacks the measure
 
     def to_row(self) -> dict[str, Entry]:
@@ -62,7 +62,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, for each language and each kind of cue or "all" in any run."""
+    """Return the spread of every measure over the runs, by language and kind of cue ("all" for a whole language)."""
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):
@@ -99,7 +99,9 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return the divergence of the pronoun's rows on main items in the chosen heads of each pair of runs, by language.
+    """Return, for each pair of runs, the divergence between the pronoun's rows in their chosen heads, by language.
+
+    Only main items (`Example.is_main`) count.
 
     Raises:
         UserError: the runs differ in items or in a sentence's words.
@@ -133,7 +135,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 
 
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
-    """Return the Jensen-Shannon divergence in bits (Lin 1991) between the word rows of each pair of runs.
+    """Return, for each pair of runs, the Jensen-Shannon divergence (Lin 1991) between the pronoun's rows over words.
 
     Head indices have no common meaning across seeds, so each run is compared in the head that it chose itself.
 
@@ -142,8 +144,8 @@ def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[He
         heads: the R chosen heads.
 
     Returns:
-        (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`: 0 for equal rows, 1 for rows
-        without a common word, NaN if a head is ablated.
+        (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`, in bits: 0 for equal rows, 1
+        for rows without a common word, NaN if a head is ablated.
 
     Raises:
         UserError: there are fewer than two runs, or they differ in items or in a sentence's words.

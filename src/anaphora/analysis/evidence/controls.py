@@ -1,6 +1,7 @@
 """Trained controls: their changed settings, expected results and measured scores.
 
-A control is a run with one component removed or changed, trained by the caller.
+A control is a run trained with the same settings, except for one component that is removed or changed. The caller
+trains it.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def control_config(config: Config, control: str) -> Config:
 
 
 def _masked_tokens_alone(task: Task) -> Task:
-    """Return a task with only the masked-LM loss; if it masks no tokens, 15 % are masked, as in BERT."""
+    """Return a task with only the masked-LM loss; if the given task masks no tokens, 15 % are masked, as in BERT."""
     return replace(
         task,
         prediction=NoPrediction(),
@@ -171,15 +172,17 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a head of a trained control on development items, and evaluate the control on other items.
+    """Choose a head of a trained control on development items, and score this head and the answers on other items.
 
     Args:
+        control: name of the control, a key of `EXPECTED`.
+        run: the trained control.
         development: items on which the head is chosen.
-        measured: items to report, of which only main items count.
+        measured: items to report, of which only main items (`Example.is_main`) count.
 
     Returns:
-        The scores, under "all" for items without a kind of cue. `as_expected` is None if no item has a kind that the
-        expectation covers; if it is False, `observed` also states the conclusion.
+        Accuracies by language and kind of cue, or "all" in a language whose items have no kind. `as_expected` is None
+        if the expectation covers none of these kinds; if it is False, `observed` also states the conclusion.
 
     Raises:
         UserError: no main item of `development` can be scored, or the control has no attention maps.
@@ -205,7 +208,7 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
 
 
 def controls_path(directory: Path, split: str) -> Path:
-    """Return the path of a run directory's controls, as measured on a split."""
+    """Return the path of the file with the results of a run's controls on a split."""
     return directory / "controls" / ("controls.json" if split == "test" else f"controls_{split}.json")
 
 
@@ -261,7 +264,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the controls of a run directory, as measured on a split.
+    """Write the results of a run's controls on a split to the run directory.
 
     Raises:
         UserError: the file cannot be written.

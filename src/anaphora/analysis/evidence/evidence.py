@@ -45,7 +45,7 @@ other, so that knocking out an edge in one head may cost little although the ans
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return the dataclass field of a measure that `compute` derives from a model's pronoun rows and answers."""
+    """Return the dataclass field of a measure that `compute` derives from attention rows and answers."""
     return field(default=None, metadata={"from_rows": compute})
 
 
@@ -88,7 +88,7 @@ class FixedProtocol:
     """Protocol that is fixed before anything is measured.
 
     Attributes:
-        metric, map, direction, split: main measure, the map and the direction of its rows, and the reported split.
+        metric, map, direction, split: main measure, its kind of map, the direction of attention, the reported split.
         alpha: significance level; corrected p-values below it count as significant.
         hash: hash of the protocol, the verdict's rules and the run's settings.
     """
@@ -103,7 +103,10 @@ class FixedProtocol:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredOn:
-    """Digests of the measured weights, items and code; a control has the weights digest of the run that it controls."""
+    """Digests of the measured weights, the measured items and the measuring code.
+
+    A control carries the weights digest of the run that it controls.
+    """
 
     weights: str
     data: str
@@ -128,7 +131,7 @@ class Provenance:
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return only the digests."""
+        """Return the digests alone."""
         return MeasuredOn(weights=self.weights, data=self.data, code=self.code)
 
 
@@ -139,7 +142,7 @@ class Control:
     Attributes:
         run, seed: name and seed of the trained control.
         languages: accuracies by language and kind of cue.
-        as_expected: whether the result is the expected one; None if no measured item can show it.
+        as_expected: whether the result is the expected one; None if the measured items cannot show it.
         expected, observed: both results in words.
         measured_on: digests of the measurement; None in files of earlier versions, whose controls count as not trained.
     """
@@ -174,7 +177,7 @@ class VerdictRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Verdict on one language and kind of cue, with the outcomes of the rules."""
+    """Verdict on the claim about a run's head, for one language and kind of cue, with the outcomes of its rules."""
 
     verdict: str
     rows: tuple[VerdictRow, ...]
@@ -189,13 +192,13 @@ class Evidence:
             for a model from another library.
         split: name of the scored split.
         languages, strata: scores of main items by language, and of other items by language and stratum.
-        levels: scores by language and level of composition (`level_scores`).
+        levels: scores by language and level (`level_scores`); None if no item has a level.
         factors: accuracies by factor and language.
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
         untrained_models: number of untrained models that were measured.
         train_seconds: duration of the training in seconds.
         reads_candidates: whether the prediction head reads the candidates' states, so that no attention is needed.
-        verdict, verdict_at_head: verdicts by causal rules on the head's whole layer, and on the head alone.
+        verdict, verdict_at_head: verdicts on the claim about the head, by causal rules on its layer, or on it alone.
         dropped: number of items left out of the scores, by reason.
         undecided: number of scored items on which right and wrong answers tie for the highest score; such an item
             counts as the share of tied answers that are right. None in files of earlier versions.
@@ -255,7 +258,7 @@ class Evidence:
 
     @property
     def scores(self) -> Groups[Cell]:
-        """Return the scores by language and kind of cue; "all" is the language as a whole."""
+        """Return the scores by language and kind of cue; "all" covers all main items of a language."""
         return {language: {ALL: whole, **whole.by_kind} for language, whole in self.languages.items()}
 
     @property

@@ -22,12 +22,12 @@ _QUAD = 4  # two cues by two orders
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
-    """Example sentence with its maps."""
+    """Example sentence with its attention maps, and whether the model's answer and the head are right."""
 
     record: AttentionRecord
     row: WordRow
     maps: dict[str, NDArray[np.float32]]  # maps over W words by name, (L, H or 1, queries, keys)
-    answer: int | None  # predicted candidate or `NO_CANDIDATE`; None if the model answers no pronoun questions
+    answer: int | None  # predicted candidate or `NO_CANDIDATE`; None if the model predicts no antecedents
     model_correct: bool | None
     head_correct: bool
 
@@ -37,7 +37,7 @@ MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
 
 
 def maps_of_run(headline: Headline) -> MapsOf:
-    """Return a function that computes the maps of a measured sentence with the run's model."""
+    """Return a function that computes a sentence's maps with the run's model, from the index of its record."""
     run, records = headline.run, headline.capture.records
     return lambda number: sentence_maps(run.model, run.tokenizer, records[number].example)[1]
 
@@ -45,9 +45,9 @@ def maps_of_run(headline: Headline) -> MapsOf:
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """Select up to `most` main items in rotation over language, type of cue, and correctness of the answer and head.
+    """Select up to `most` main items, balanced over language, type of cue, and correctness of answer and head.
 
-    `among` holds the indices of the records to select from; by default all.
+    `among` holds the indices of the records from which items are selected; by default all.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -71,8 +71,9 @@ def example_sentences(
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the four records of the first complete quad of a language and kind of cue; empty if there is none.
 
-    Quads without the factor `kind` have the kind "all". Octads and quads with two pronouns per sentence are skipped,
-    because their eight items do not fit a 2 x 2 layout of cues and orders.
+    A quad is a scene with both cues in both orders of the candidates. Quads without the factor `kind` have the kind
+    "all". Octads and quads with two pronouns per sentence are skipped, because their eight items do not fit a 2 x 2
+    layout of cues and orders.
     """
     scores = measurement.measured
     for members in indices_by(name or None for name in quads_of(scores.examples)).values():

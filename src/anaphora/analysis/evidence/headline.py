@@ -46,27 +46,27 @@ class Measurement:
     head: Head  # head chosen on the development split, or named by the user
     development: HeadScores
     measured: HeadScores
-    capture: Capture  # capture of the measured items; without records if rows were freed after scoring
+    capture: Capture  # rows and answers on the measured items; without rows if these were freed after scoring
     baselines: dict[str, NDArray[np.float64]]  # correctness of each shortcut by name, (N,)
-    untrained: NDArray[np.float32]  # correctness of the head chosen in each of R models, (R, N); NaN if not measured
+    untrained: NDArray[np.float32]  # correctness of the head of each of R untrained models, (R, N); NaN if not measured
     shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # result of `composition_shortcuts`
     head_is_named: bool = False  # whether the user named the head, perhaps after seeing the items
     reverse: NDArray[np.floating] | None = None  # weight from each candidate to the pronoun, (N, L, H, M)
 
     @property
     def task_correct(self) -> NDArray[np.float64]:
-        """Return the correctness of the model's answers to the evaluated items, (N,); NaN if it does not answer."""
+        """Return the correctness of the model's answers to the scored items, (N,); NaN for a model without answers."""
         answers, kept = self.capture.answers, self.measured.kept
         return np.full(len(kept), np.nan) if answers is None else answers.correct[kept]
 
     @property
     def task_answers(self) -> CandidateNumbers | None:
-        """Return the model's predicted candidates for the evaluated items, (N,); None if it does not answer."""
+        """Return the model's predicted candidates for the scored items, (N,); None for a model without answers."""
         answers = self.capture.answers
         return None if answers is None else answers.candidates[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """Return the evidence with only the scores."""
+        """Return `Evidence` with the scores alone."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -99,11 +99,11 @@ class Headline(Measurement):
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return the digests of the measured weights, items and code."""
+        """Return the digests of the run's weights, of the measured items and of the measuring code."""
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """Return the evidence with the scores and with facts about the run."""
+        """Return `Evidence` with the scores and facts about the run."""
         config = self.run.config
         return replace(
             super().evidence(),
@@ -139,15 +139,15 @@ def measure_headline(
         development: items on which the head is chosen.
         measured: items to report.
         untrained: number of randomly initialised models to measure as a control.
-        chosen: a head fixed beforehand, which replaces the choice.
+        chosen: a head that the caller names; if given, no head is chosen.
         keep_rows: whether the capture keeps the rows of the evaluated items. If False, each batch's rows are freed
             after scoring, for splits whose rows do not fit in memory.
         data: digest of the development and evaluated items; computed if None.
 
     Raises:
-        UserError: there are no development items, none of stratum main that can be scored (unless the head is
-            `chosen`), no item of `measured` can be scored, the factor `focal` of an item excludes its antecedents, or
-            the model has no attention maps.
+        UserError: there are no development items, none of them is a main item that can be scored (unless `chosen` is
+            given), no item of `measured` can be scored, the factor `focal` of an item excludes its antecedents, or the
+            model has no attention maps.
     """
     if not development:
         raise UserError(
@@ -192,7 +192,7 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error that no main item of a split could be scored; it lists the reasons by number of items."""
+    """Return the error that no main item of a split can be scored; it gives the number of items for each reason."""
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 
@@ -203,7 +203,7 @@ def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Ans
 
 
 def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> tuple[HeadScores, Answers | None]:
-    """Return the scores of all heads on a split, and the model's answers, None if it answers no pronoun questions.
+    """Return the scores of all heads on a split, and the model's answers (None if it does not predict antecedents).
 
     Each batch's rows are freed after scoring.
 
@@ -232,7 +232,7 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Sample development items and evaluated items for untrained models, without splitting quads."""
+    """Sample development and evaluated items for untrained models; groups such as quads stay whole."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 
@@ -246,7 +246,7 @@ def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
 def untrained_correctness(
     control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
-    """Return the correctness of the head that is chosen in each untrained model on development items.
+    """Return the correctness, on the evaluated items, of the head chosen for each untrained model on development items.
 
     Args:
         control: scores of each of R models on development items and on a subset of `examples`.

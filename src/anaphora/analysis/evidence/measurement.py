@@ -1,4 +1,4 @@
-"""Measurement of the evidence on a run, unless metrics.json has it already."""
+"""Measurement of the evidence on a run (scores, statistics, causal tests), unless metrics.json has it already."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ MAP_DEVELOPMENT_ITEMS = 400
 per item."""
 
 MAX_ATTRIBUTED_TOKENS = 20_000
-"""Maximum number of tokens to explain by integrated gradients. Of longer data, evenly spaced whole quads are sampled,
-because each token costs `INTEGRATION_STEPS` forward and backward passes."""
+"""Maximum number of tokens to explain by integrated gradients. Of more tokens, evenly spaced whole groups of items
+are sampled, because gradients take `INTEGRATION_STEPS` forward and backward passes."""
 
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Evidence on a run, with the scores of all heads; without baselines if it was read from `metrics.json`."""
+    """Evidence on a run, and its headline, which has no baselines if the evidence was read from `metrics.json`."""
 
     headline: Headline
     evidence: Evidence
@@ -173,7 +173,7 @@ def measure_evidence(
 
     Args:
         development: items on which the best head or layer of each other map is chosen.
-        items: approximate number of main items for other maps and causal tests, without splitting quads.
+        items: approximate number of main items for other maps and causal tests; groups such as quads stay whole.
 
     Raises:
         UserError: no main item could be scored.
@@ -202,7 +202,7 @@ def row_evidence(measurement: Measurement) -> Evidence:
     """Compute the scores and all measures that need only a model's answers and the pronoun's rows.
 
     Raises:
-        UserError: none of the items of stratum `main`, on which the claims rest, could be scored.
+        UserError: none of the main items (`Example.is_main`), on which the claims rest, could be scored.
     """
     scores = measurement.measured
     if not any(example.is_main for example in scores.examples):
@@ -233,5 +233,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """Sample about `most` main items without splitting quads."""
+    """Return about `most` main items (`Example.is_main`), evenly spaced; groups such as quads stay whole."""
     return sample_quads([example for example in examples if example.is_main], most)

@@ -55,7 +55,7 @@ def evidence_from_records(
         subject: the model for the causal tests, with items that each have an antecedent and a distractor.
         training: items on which learned baselines are fitted; without them only unfitted baselines are computed.
         split: name of `measured` in the report.
-        chosen: a head fixed beforehand, which replaces the choice.
+        chosen: a head that the caller names; if given, no head is chosen.
         untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Settings for measuring the evidence on a run: the protocol and the controls' names; no heavy imports."""
+"""Settings for measuring the evidence on a run: the protocol and the names of the controls."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 class Protocol:
     """Settings that are fixed before anything is measured.
 
-    The report shows one hash of these settings, metric, map, direction, split, the verdict's thresholds and the run's
-    settings.
+    The report shows one hash of these settings, the main measure (with its map, direction and split), the verdict's
+    thresholds and the run's settings.
     """
 
     alpha: float = 0.05  # significance level; corrected p-values below it count as significant
@@ -34,7 +34,7 @@ class EvidencePlan:
     """Settings for measuring the evidence on a run."""
 
     split: str = "test"  # `train`, `dev` or `test`
-    items: int = 800  # approximate number of main items for causal tests and other maps, without splitting quads
+    items: int = 800  # approximate number of main items for causal tests and other maps; quads stay whole
     untrained: int = 20  # number of untrained models to measure as a control
     protocol: Protocol = field(default_factory=Protocol)
 

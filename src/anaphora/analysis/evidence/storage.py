@@ -50,7 +50,7 @@ def find_head(directory: Path, split: str = "test") -> Head | None:
 
 
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
-    """Return the head of a run chosen on the development split; None if no head was chosen.
+    """Return the head that was chosen for a run on the development split; None if no head was chosen.
 
     The head chosen by the run's publishers (`run.origin`) takes precedence over that in `run.directory`. The choice
     does not depend on the split measured afterwards. A run with a head per language has the folders "en" and "zh".
@@ -103,7 +103,7 @@ def is_calibrated_on(run: Run, data: Data, split: str) -> bool:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers and the entries of `about`, and return the path.
+    """Write the temperatures of a run's answers and the further entries in `about`; return the path of the file.
 
     Raises:
         UserError: the file cannot be written.
@@ -114,7 +114,7 @@ def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mappin
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:
-    """Return the head of `chosen_head`, and check that the model has it.
+    """Return the result of `chosen_head` after checking that the model has this head.
 
     Raises:
         UserError: no head has been chosen yet, the model lacks the head, or the file of the scores is damaged.
@@ -132,7 +132,7 @@ def stored_head(run: Run, language: str | None = None) -> Head:
 
 
 def metrics_path(directory: Path, split: str) -> Path:
-    """Return the path of a split's scores in a run directory."""
+    """Return the path of the file with a split's scores (metrics.json for the test split) in a run directory."""
     return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
 
 
@@ -149,7 +149,7 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
-    """Return the stored evidence on a split; None if there is no file, or, with a printed error, if it is damaged."""
+    """Return the stored evidence on a split; None if there is none, or if it is damaged (the error is printed)."""
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:

@@ -60,19 +60,19 @@ _UNMEASURED: tuple[None, None] = (None, None)  # value and interval
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict on "this head picks antecedents, and the answer depends on its layer".
+    """Return the verdict on the claim "this head picks antecedents, and the answer depends on its layer".
 
     Returns:
-        {language: {kind of cue: verdict}}, with the kinds "set" (independent of word order) and "role" (who did what to
-        whom), or "all" for items without a kind. The verdict is "not yet controlled" unless all of `CONTROLS` are
-        trained; then "supported" if every rule passes, otherwise "not supported". A rule that was not measured does not
-        pass.
+        {language: {kind of cue: verdict}}, with the kinds "set" (the words alone decide, in any order) and "role" (who
+        did what to whom), or "all" for items without a kind. The verdict is "not yet controlled" unless all of
+        `CONTROLS` are trained; then "supported" if every rule passes, otherwise "not supported". A rule that was not
+        measured does not pass.
     """
     return _verdicts(evidence, alpha, _rows_of_layer)
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict by rules on the chosen head's effects, in place of the rules on its layer's effects."""
+    """Return the verdict on the head alone: as in `verdict`, but causal rules test the chosen head, not its layer."""
     return _verdicts(evidence, alpha, _rows_of_head)
 
 
@@ -131,7 +131,8 @@ def _lift(cell: Cell) -> VerdictRow:
 def _quads(cell: Cell) -> VerdictRow:
     """Return the outcome of the rule that quad accuracy exceeds every baseline's accuracy on single items.
 
-    The baseline's accuracy on single items is an upper limit of its quad accuracy.
+    In a quad (two cues by two orders), the head must be right on every item. A baseline's accuracy on single items is
+    an upper limit of its quad accuracy.
     """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
@@ -155,8 +156,8 @@ def _quads(cell: Cell) -> VerdictRow:
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
     """Return the outcomes of the rules on the head's layer.
 
-    Patching uses the pairs that differ in one word or, without such pairs, all pairs. Without an interval, for example
-    if all pairs have one template, the patching rule is not decided.
+    Patching uses the minimal pairs that differ in one word or, without such pairs, all. Without an interval, for
+    example if all pairs have one template, the patching rule is not decided.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (
@@ -288,7 +289,7 @@ def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> Fixe
     """Return the protocol of a report; metric, map and direction are constants.
 
     The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
-    settings, or the name of a model from another library, as sorted JSON. The run's name and output folder and the
+    settings (for a model from another library, its name) as sorted JSON. The run's name and output folder and the
     settings of a resumed run are left out, so that a copy of a run has the same hash.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")

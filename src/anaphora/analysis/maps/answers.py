@@ -1,8 +1,8 @@
-"""A model's answers to pronoun questions: a candidate or "none of them".
+"""A model's answers to N items, each a pronoun with up to M candidates: a candidate or "none of them".
 
-N items with up to M candidates. An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for
-a model that answers no pronoun questions. Scores (N, M + 1) are those of the candidates and, in the last column, of
-"none of them"; the highest wins. A prediction over the vocabulary scores candidates with the same tokens equally.
+An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for a model that does not predict
+antecedents. Scores (N, M + 1) are those of the candidates and, in the last column, of "none of them"; the highest wins.
+A prediction over the vocabulary scores candidates with the same tokens equally.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Answers:
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
-        """Return the answers for given indices of the predicted candidates, (N,), and compute their correctness."""
+        """Return `Answers` with given indices of the predicted candidates, (N,), and compute their correctness."""
         most = max((len(example.candidates) for example in examples), default=0)
         right = right_answers(examples, most + 1)[np.arange(len(examples)), candidates]
         return cls(candidates, right.astype(np.float64))
@@ -46,7 +46,7 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Concatenate the answers to parts of a split, each with the indices of its items, and sort them by item."""
+        """Concatenate answers to the items of a split, given in parts with item indices, and sort them by item."""
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)
@@ -54,7 +54,7 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Concatenate the answers to consecutive parts of the items."""
+        """Concatenate answers to consecutive items, given in parts."""
         return cls(
             np.concatenate([part.candidates for part in parts]), np.concatenate([part.correct for part in parts])
         )
@@ -66,7 +66,7 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask of the right answers, (N, scores), whose last column is "none of them"."""
+    """Return a mask of the right answers, (N, scores); the last of the `scores` columns is "none of them"."""
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
         row[list(example.antecedents) or [NO_CANDIDATE]] = True

@@ -1,7 +1,8 @@
 """Attribution maps: norms of weighted values and value zeroing in one layer, and integrated gradients of the answer.
 
-B batch, T tokens, H heads, D features per head, W width, Q queries, R packed rows, N items. In a map of one layer, each
-query has a row of non-negative weights, which sums to 1, or is all 0 if the layer's output depends on no token.
+Axes are B (batch), T (tokens), H (heads), D (features per head), W (width), Q (queries), R (packed rows) and N (items).
+In a map of one layer, each query has a row of non-negative weights, which sums to 1, or is all 0 if the layer's output
+depends on no token.
 """
 
 from __future__ import annotations
@@ -95,18 +96,18 @@ class Attribution:
 def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRATION_STEPS) -> Attribution:
     """Return integrated gradients of the model's own answer, Sundararajan et al. 2017, section 3.
 
-    The explained score is that of the model's answer, right or wrong; gradients of the gold answer would favour gold by
-    construction. The path leads to the input from a baseline with [PAD] for every token and the same positions and
-    candidate marks. A zero embedding is not a suitable baseline: layer norms map x and x / 100 to the same vector, so
-    that the score changes only in the first hundredth of the path. The integral is computed by Gauss-Legendre
-    quadrature.
+    The explained score is that of the model's answer, right or wrong; gradients of the right answer would favour the
+    antecedent by construction. The path leads to the input from a baseline with [PAD] for every token and the same
+    positions and candidate marks. A zero embedding is not a suitable baseline: layer norms map x and x / 100 to the
+    same vector, so that the score changes only in the first hundredth of the path. The integral is computed by
+    Gauss-Legendre quadrature.
 
     Args:
         batch: packed rows; sentences do not attend to each other, so one gradient serves the whole batch.
         steps: number of points on the path, at least 1.
 
     Raises:
-        UserError: the model answers no pronoun questions, or `steps` is below 1.
+        UserError: the model does not predict antecedents, or `steps` is below 1.
     """
     if steps < 1:
         raise UserError(f"steps ({steps}) must be at least 1")

@@ -127,7 +127,7 @@ def captured_words(
 
 
 def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching) -> Answers | None:
-    """Return a model's answers to all items; None if it answers no pronoun questions. Attention is not needed."""
+    """Return a model's answers to all items; None if it predicts no antecedents. It needs no attention."""
     if not answers_pronouns(model.prediction):
         return None
     return Answers.in_order(
@@ -153,7 +153,7 @@ def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batchin
     Absent candidates, and "none of them" if the task does not allow it, are -inf.
 
     Raises:
-        UserError: the model answers no pronoun questions.
+        UserError: the model does not predict antecedents.
     """
     logs = np.empty((len(data), data.max_candidates + 1))
     for items, scores in batch_scores(model, data, batching):
@@ -173,7 +173,7 @@ def batch_scores(
 
 
 def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
-    """Return `Answers.correct` for all items, (N,); NaN if the model answers no pronoun questions."""
+    """Return `Answers.correct` for all items, (N,); NaN if the model does not predict antecedents."""
     return correctness(predict_answers(model, data, batching), len(data))
 
 
@@ -203,7 +203,7 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Tokenize a text without a pronoun question; return its tokens and attention maps, (L, H, queries, keys).
+    """Tokenize a text without marked pronoun and candidates; return its tokens and maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model takes the pronoun as a second sequence, or has no attention maps.

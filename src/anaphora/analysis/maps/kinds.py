@@ -1,4 +1,4 @@
-"""Computation of all six kinds of map for a split, of four kinds for one sentence, and of candidate-to-pronoun weights.
+"""Computation of six kinds of map for a split, of four of them for one sentence, and of candidate-to-pronoun weights.
 
 N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
 `attribution` define the maps.
@@ -60,7 +60,7 @@ MAX_FLOW_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class MapRows:
-    """Rows of the pronoun in one kind of map, for the items of a split."""
+    """The pronoun's rows in one kind of map, for the items of a split."""
 
     granularity: str
     records: list[AttentionRecord]  # one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T)
@@ -86,7 +86,7 @@ def pronoun_maps(
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
-            that answers no pronoun questions.
+            that does not predict antecedents.
     """
     for name in names:
         if name not in MAP_GRANULARITY:
@@ -198,8 +198,8 @@ def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Bat
     """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
     Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
-    layout is that of `HeadScores.candidate_mass`, which these weights, for the items `HeadScores.kept`, can replace in
-    `strongest_candidates`. Only the rows of the candidates' tokens are computed.
+    layout is that of `HeadScores.candidate_mass`: for the items in `HeadScores.kept`, these weights can replace it, for
+    example in `strongest_candidates`. Only the rows of the candidates' tokens are computed.
 
     Raises:
         UserError: the model has no attention maps.

@@ -1,6 +1,7 @@
 """Attention maps of torch's Transformer encoder, and of other models that return one tensor per layer.
 
-B batch, L layers, H heads, T tokens. `record.from_arrays` makes a record from the maps of one sentence.
+Axes are B (batch), L (layers), H (heads) and T (tokens). `record.from_arrays` makes a record from the maps of one
+sentence.
 """
 
 from __future__ import annotations

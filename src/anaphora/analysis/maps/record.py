@@ -164,7 +164,7 @@ def from_arrays(
 
 
 def _floating_array(weights: Any) -> NDArray[Any]:
-    """Return weights as an array, from arrays, lists or tensors of any library that numpy can convert.
+    """Convert weights to an array: arrays, lists, or tensors of any library that numpy can convert.
 
     Raises:
         UserError: the weights are not floating-point numbers, or differ in shape.

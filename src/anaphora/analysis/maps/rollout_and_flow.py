@@ -1,7 +1,7 @@
 """Attention rollout and attention flow, Abnar and Zuidema 2020, section 3.
 
-L layers, T tokens, Q queries. The functions `..._of_states` apply if each layer mixes the states of the layer below,
-`..._of_tokens` if every layer mixes the tokens' embeddings (`model.values`).
+Axes are L (layers), T (tokens) and Q (queries). The functions `..._of_states` apply if each layer mixes the states of
+the layer below, the functions `..._of_tokens` if every layer mixes the tokens' embeddings (`model.values`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attention rows as a Parquet table for other tools, with one table row for each query word.
 
-L layers, H heads, T tokens. Weights are stored as float16 shares of their row's largest weight, the row's scale. Shares
-down to 1/16,000 keep the eleven significant bits of float16.
+Axes are L (layers), H (heads) and T (tokens). A weight is stored in float16 as its share of its attention row's largest
+weight, which is stored as the row's scale. Shares down to 1/16,000 keep the eleven significant bits of float16.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ WriteRows = Callable[[Sequence[QueryRow], Iterable[Mapping[str, Any]]], None]
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[WriteRows]:
-    """Open a Parquet file of rows and `<stem>_items.jsonl` with their items; both appear when the `with` block ends.
+    """Yield a function that writes attention rows to a Parquet file and their items to `<stem>_items.jsonl`.
 
     Args:
-        path: path of the Parquet file. It appears last, so that the items exist if the rows do.
+        path: path of the Parquet file. Both files appear when the `with` block ends, the Parquet file last, so that
+            the items exist if the rows do.
         about: description stored with the rows, which `data.records.parquet_about` reads.
 
     Raises:
@@ -91,7 +92,7 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
 
 def items_path(path: Path) -> Path:
-    """Return the path of the items that belong to a file of rows."""
+    """Return the path of the file with the items of a file of attention rows."""
     return path.with_name(f"{path.stem}_items.jsonl")
 
 
@@ -109,7 +110,7 @@ def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None
 
 
 def attention_schema() -> pyarrow.Schema:
-    """Return the schema of a table with `COLUMNS`."""
+    """Return the schema of the table of attention rows, whose columns are `COLUMNS`."""
     import pyarrow
 
     types = {
@@ -123,7 +124,7 @@ def attention_schema() -> pyarrow.Schema:
 
 
 def attention_table(rows: Sequence[QueryRow]) -> pyarrow.Table:
-    """Return attention rows as a table with `COLUMNS`."""
+    """Return attention rows as a table with the columns `COLUMNS`."""
     import pyarrow
 
     spans = np.concatenate([np.asarray(row.spans, dtype=np.int32).reshape(-1, 2) for row in rows])

@@ -1,6 +1,7 @@
 """Conversion of token maps to word maps: a sum over a word's tokens as keys, a mean over its tokens as queries.
 
-L layers, H heads, T tokens, W words, M candidates. Rows keep their sum, as in Clark et al. 2019, section 4.1.
+Axes are L (layers), H (heads), T (tokens), W (words) and M (candidates). Rows keep their sum, as in Clark et al. 2019,
+section 4.1.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def word_weights(record: AttentionRecord) -> WordRow:
 
 
 def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
-    """Return the character span of each column of `word_columns`, from the spans of the tokens; (0, 0) if special."""
+    """Return the character span of each column of a word map, from the tokens' spans; (0, 0) for a special token."""
     merged: list[Span] = [(0, 0)] * (max(columns, default=-1) + 1)
     for column, (start, end) in zip(columns, spans, strict=True):
         if start < end:
@@ -53,13 +54,13 @@ def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of each span; empty spans get the names in `special`, in order, and `SPECIAL` after the last."""
+    """Return the text of each span; empty spans get the names in `special` in order, then `SPECIAL` if none is left."""
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:
-    """Merge the tokens of a map to words: sum over keys, mean over queries.
+    """Merge token maps to word maps: sum over a word's tokens as keys, mean over its tokens as queries.
 
     Args:
         weights: attention maps, (L, H, T, T), queries before keys.
@@ -93,10 +94,10 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Sparse matrix (tokens, mentions) of token shares; the entries are sorted by mention, then by token."""
+    """Shares of tokens that belong to mentions: a sparse matrix (tokens, mentions), sorted by mention, then token."""
 
-    token: NDArray[np.int64]  # row of each entry
-    mention: NDArray[np.int64]  # column of each entry
+    token: NDArray[np.int64]  # row of each matrix entry
+    mention: NDArray[np.int64]  # column of each matrix entry
     share: NDArray[np.float64]  # share of the token that belongs to the mention; a token's shares sum to 1
 
 
@@ -136,7 +137,7 @@ def word_columns(words: Sequence[int]) -> list[int]:
 
 
 def word_tokens(words: Sequence[int]) -> list[list[int]]:
-    """Return the indices of the tokens in each column of `word_columns`."""
+    """Return the indices of the tokens in each column of a word map (`word_columns`)."""
     columns = word_columns(words)
     tokens: list[list[int]] = [[] for _ in range(max(columns, default=-1) + 1)]
     for position, column in enumerate(columns):

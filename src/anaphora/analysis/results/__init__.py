@@ -1,1 +1,1 @@
-"""Results shared by several parts of the analysis, as dataclasses, and their JSON."""
+"""Results shared by several parts of the analysis, as dataclasses, and their conversion to JSON."""

@@ -1,4 +1,4 @@
-"""Results of the causal tests. A *drop* is a decrease in task accuracy: 0.3 is 30 percentage points."""
+"""Data classes for results of causal tests. A *drop* is a decrease in task accuracy: 0.3 is 30 percentage points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """Task accuracy drop from knockout of one kind of edge, and mean attention mass removed; None without such edges.
+    """Accuracy drop when one kind of attention edge is knocked out, and mean weight removed; None without such edges.
 
     Attributes:
         items: number of items with such an edge, over which the means are taken. None in files of earlier versions,
@@ -25,7 +25,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Drop from knockout of the gold edge minus the largest drop from a matched edge; None without matched edges."""
+    """Accuracy drop for the antecedent's edge minus the largest drop for a matched edge; None without matched edges."""
 
     value: float | None
     interval: Interval | None
@@ -33,10 +33,10 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Accuracy drops from knockout of each kind of edge: "gold", "distractor", "cue" and "matched_*".
+    """Accuracy drops by kind of edge that is knocked out: "gold" (the antecedent's), "distractor", "cue", "matched_*".
 
     "value_zeroing" zeroes the values along the gold edge instead. In the scope "head", "value_zeroing_others" zeroes
-    those along the pronoun's edges to all tokens but the antecedents.
+    the values along the pronoun's edges to all tokens but the antecedents.
     """
 
     gold_minus_matched: Difference
@@ -56,9 +56,10 @@ class SingleAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class CumulativeAblation:
-    """Drop in task accuracy when the best k heads are ablated, and when random sets with as many heads per layer are.
+    """Drops in task accuracy when the best k heads are ablated, and when random sets of heads are ablated.
 
-    `random` is the spread over the random sets that differ from the best k; None if there is none.
+    A random set has as many heads per layer as the best k. `random` is the spread of the drops over the sets that
+    differ from the best k; None if there is none.
     """
 
     k: int
@@ -113,7 +114,7 @@ class PatternPatching:
         pairs: number of items in minimal pairs that differ in one word, with different, correct answers.
         skipped: number of items in other minimal pairs.
         head: results with the head under test patched.
-        layer, all_layers: results with all heads of the tested head's layer patched, and with all heads patched.
+        layer, all_layers: results with all heads of that head's layer patched, and with all heads patched.
         cumulative: results with the best k heads patched.
         aligned: results for minimal pairs of any lengths.
     """
@@ -138,8 +139,8 @@ class RemovedMass:
 
     Attributes:
         mass: removed weight.
-        items: number of items in which both have at least this weight.
-        antecedent_points, other_edges_points: percentage points of task accuracy lost.
+        items: number of items in which the antecedent's edge, and the other edges together, have at least this weight.
+        antecedent_points, other_edges_points: percentage points of task accuracy lost by removal from each side.
     """
 
     mass: float

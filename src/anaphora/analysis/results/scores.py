@@ -72,7 +72,7 @@ class HeadPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreIntervals:
-    """Intervals of a cell's measures; None if the clusters do not determine an interval."""
+    """95 % intervals of the measures of a `Cell`; None if the clusters do not determine an interval."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None
@@ -92,10 +92,11 @@ class Cell:
         items: number of items.
         task_accuracy: accuracy of the model's answers; None if it has no prediction head.
         candidate_accuracy: share of items in which the head gives an antecedent the largest weight of all candidates.
-        quad_accuracy: share of complete quads in which the head is right on every item; None if no quad is complete.
+        quad_accuracy: share of complete quads (two cues by two orders of the candidates) in which the head is right on
+            every item; None if no quad is complete.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
-        open_accuracy: the same share among all words except the pronoun.
-        focal_accuracy: the same share among the candidates that the cue may pick.
+        open_accuracy: share of items in which an antecedent's word gets the largest weight of all but the pronoun.
+        focal_accuracy: candidate accuracy among only the candidates that the cue may pick.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.
@@ -118,7 +119,7 @@ class Cell:
 
     @property
     def best_shortcut(self) -> Shortcut | None:
-        """Return the best baseline other than untrained models; None if there is none."""
+        """Return the most accurate baseline other than untrained models; None if there is none."""
         known = [
             Shortcut(name=name, accuracy=accuracy)
             for name, accuracy in self.baselines.items()
@@ -165,7 +166,7 @@ class LanguageScores(Cell):
 
     @property
     def by_kind(self) -> dict[str, Cell]:
-        """Return the cells of the kinds of cue that occur, keyed by name."""
+        """Return the scores on the items of each kind of cue that occurs, keyed by kind."""
         return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
 
 

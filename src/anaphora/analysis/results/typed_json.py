@@ -82,7 +82,7 @@ def to_json(value: Any) -> Any:
 
 
 def table_row(result: DataclassInstance) -> dict[str, Entry]:
-    """Return the fields of a result as the columns of a row, in order.
+    """Return the fields of a result as the columns of a table row, in order.
 
     A field "interval" becomes the columns "low" and "high", and "x_interval" becomes "x_low" and "x_high".
     """

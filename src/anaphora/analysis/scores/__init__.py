@@ -1,1 +1,1 @@
-"""Scores of heads computed from maps, with baselines and intervals."""
+"""Scores of attention heads, computed from attention maps, with baselines and intervals."""

@@ -49,7 +49,7 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the cells of `cells` for each kind of cue, and "all" only for languages whose items have no kind."""
+    """Return the cells on which claims are tested: kinds of cue, or "all" in a language whose items have no kind."""
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
@@ -105,5 +105,5 @@ def by_language(scores: HeadScores, languages: Collection[str], measure: Callabl
 
 
 def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:
-    """Return the result of `content` for the mask of each cell, by language and kind."""
+    """Return the result of `content` for the item mask of each cell, by language and kind of cue."""
     return by_language_and_kind((language, kind, content(items)) for language, kind, items in by(examples))

@@ -32,7 +32,7 @@ class PrecisionRecall:
 
 @dataclass(frozen=True)
 class CoreferenceScores:
-    """Coreference scores of a response."""
+    """Coreference scores of predicted clusters, the response."""
 
     muc: PrecisionRecall  # link-based score (Vilain et al. 1995)
     b_cubed: PrecisionRecall  # mention-based score B3 (Bagga and Baldwin 1998)
@@ -68,8 +68,8 @@ def _ratios(found: float, of_key: float, right: float, of_response: float) -> Pr
 def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, float]]) -> Callable[..., Counts]:
     """Return a measure that applies `count` to the key's clusters for recall and the response's for precision.
 
-    The function returns a cluster's numerator and denominator from its size, the number of its mentions in each cluster
-    of the other side, and the sizes of these clusters.
+    `count` returns a cluster's numerator and denominator from its size, the number of its mentions in each cluster of
+    the other side, and the sizes of these clusters.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:

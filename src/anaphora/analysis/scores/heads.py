@@ -1,6 +1,6 @@
-"""Scores of every head by its attention row for the pronoun of each item, and the selection of one head.
+"""Scores of every attention head from the pronoun's row of each item, and the selection of one head.
 
-N items, L layers, H heads, up to M candidates. As in Clark et al. 2019, section 4.3, a head picks by its argmax.
+Axes are N (items), L (layers), H (heads) and M (candidates). A head picks by argmax (Clark et al. 2019, section 4.3).
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class HeadScores:
         antecedent_mass: weight on all tokens of the antecedents, in [0, 1].
         lift: antecedent mass over the antecedents' share of the sentence's tokens; 1 for uniform attention.
         share: antecedent mass over the weight on all candidates; if that weight is 0, the antecedents' share of them.
-        reciprocal_rank: 1 / rank of the best antecedent among the distractors by weight; in a tie, mean over orders.
+        reciprocal_rank: 1 / rank by weight of the strongest antecedent among distractors; in a tie, mean over orders.
         candidate_mass: weight on each candidate, (N, L, H, M); 0 for absent candidates.
-        present, gold: masks of the candidates and of the antecedents, (N, M).
+        present, gold: masks of the candidates that an item has, and of its antecedents, (N, M).
         dropped: number of items left out, by reason.
     """
 
@@ -170,14 +170,14 @@ def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def macro_weights(examples: Sequence[Example]) -> Floats:
-    """Return weights for a macro mean over cells of language, kind and type, (N,); they sum to 1."""
+    """Return weights for a macro mean over cells of language, kind of cue and type of cue, (N,); they sum to 1."""
     cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
     sizes = np.bincount(cells)
     return np.reciprocal(len(sizes) * sizes[cells], dtype=np.float64)
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the first of `ranked_heads`; report it on another split, because selection biases its accuracy upwards.
+    """Return the first of `ranked_heads`; its accuracy on the same items is biased upwards by the selection.
 
     Raises:
         UserError: as in `ranked_heads`.
@@ -217,7 +217,7 @@ def head_accuracy(scores: HeadScores) -> Floats:
 
 
 def mean_chance(scores: HeadScores) -> float:
-    """Return the macro mean over the main items of the share of candidates that are antecedents."""
+    """Return chance on the main items: the macro mean of the share of candidates that are antecedents."""
     main = scores.select(is_main(scores.examples))
     return float(macro_weights(main.examples) @ main.chance)
 

@@ -1,4 +1,4 @@
-"""Sets of items that differ in cue (minimal pairs) or in cue and name order (quads), and accuracy over whole sets.
+"""Minimal pairs (items that differ in cue) and quads (in cue and order of the candidates), and accuracy on whole sets.
 
 N is the number of items.
 """
@@ -41,9 +41,9 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
     """Return the share of minimal pairs in which all items are right.
 
-    A policy that ignores the cue and has no ties gets 0 if the items of each pair have different antecedents.
+    A shortcut that ignores the cue and has no ties gets 0 if the items of each pair have different antecedents.
 
-    Correctness is (N, ...), the share (...), a scalar for (N,); NaN if there are no minimal pairs.
+    `correct` has the shape (N, ...), the result the shape (...); NaN if there are no minimal pairs.
     """
     products, _ = set_products(correct, minimal_pairs_of(examples))
     return np.asarray(products.mean(axis=0) if len(products) else np.full(products.shape[1:], np.nan))
@@ -71,11 +71,12 @@ def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def quads_of(examples: Sequence[Example]) -> list[str]:
-    """Return the name of each item's quad if it is complete (two cues by two orders), else "".
+    """Return the name of each item's quad if it is complete (two cues by two orders of the candidates), else "".
 
-    Groups with two pronouns per sentence and octads (a quad in each of two voices) count as quads of eight items.
-    Larger groups do not count, because being right in all of 36 items is much harder than in all of 4. Without the
-    factor `order`, four items are a quad if the same two candidates occur in both orders, each once as the antecedent.
+    A group with several pronouns per sentence or with two voices (octad) counts as one quad, which has 4 items for each
+    pronoun and voice. Other groups do not count, because being right in all of 36 items is much harder than in all of
+    4. Without the factor `order`, four items are a quad if the same two candidates occur in both orders, each once as
+    the antecedent.
     """
     members = indices_by(example.group or None for example in examples)
     quads = {group for group, items in members.items() if _is_quad([examples[item] for item in items])}

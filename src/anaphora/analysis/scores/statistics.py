@@ -157,12 +157,13 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
     """Return the observed accuracy of K heads, and their accuracies with relabelled antecedents.
 
-    In minimal pairs, the cues of a group exchange their antecedents, by the same permutation in every order. A head
-    that follows position, entity or a fixed association of cue and entity is thus at chance level. All other items,
-    including minimal pairs with equal answers, draw new antecedents among the candidates that the cue may pick.
+    In a group of minimal pairs, the cues exchange their antecedents, by one permutation for all orders of candidates. A
+    head that follows position, entity or a fixed association of cue and entity is thus at chance level. All other
+    items, including minimal pairs with equal answers, get new antecedents, drawn among the candidates that the cue may
+    pick.
 
-    `pointed` is `strongest_candidates`, (N, K, M). The accuracies, (K,) and (draws, K), are macro means over cells of
-    language, kind and type.
+    `pointed` holds the picks of K heads (`strongest_candidates`), (N, K, M). The accuracies, (K,) and (draws, K), are
+    macro means over cells of language, kind of cue and type of cue.
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")

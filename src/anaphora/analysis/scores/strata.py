@@ -1,6 +1,6 @@
-"""Scores of a run by language, kind of cue, type, stratum and template.
+"""Scores of a run by language, kind and type of cue, stratum (items built in the same way) and template.
 
-N items, R untrained models.
+Axes are N (items) and R (untrained models).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def summarise(
     baselines: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> Summary:
-    """Return the scores of a head that was chosen on other items, with the model's answers and baselines.
+    """Return the scores of a head that was chosen on other items, of the model's answers and of baselines.
 
     Args:
         task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). NaN, for a model
@@ -62,8 +62,8 @@ def summarise(
             items that were not measured. R may be 0.
 
     Returns:
-        Scores on main items by language, and on other items by language and stratum. Intervals resample
-        `clusters`. Values have 6 decimal places; None marks values that cannot be computed.
+        Scores on main items by language, and on other items by language and stratum. Intervals are
+        bootstrapped over `clusters`. Values have 6 decimal places; None marks values that cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.
@@ -172,7 +172,7 @@ def scores_schema() -> pyarrow.Schema:
 
 
 class _ItemValues:
-    """Values of items, minimal pairs and quads, from which the scores of cells are means."""
+    """Scores of single items, minimal pairs and quads; the scores of a `Cell` are their means."""
 
     def __init__(
         self,

@@ -136,7 +136,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
 
 
 def agree(one: AgreementFeatures, other: AgreementFeatures) -> bool:
-    """Return whether no feature that is known for both mentions differs."""
+    """Return whether two mentions agree in every feature that is known for both."""
     return all(left is None or right is None or left == right for left, right in zip(one, other, strict=True))
 
 

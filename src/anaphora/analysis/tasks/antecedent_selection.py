@@ -2,7 +2,8 @@
 
 An attention head is right if the mention's head word attends most to an antecedent's head word. Weights are summed over
 a word's subwords as keys and averaged over them as queries. Special tokens and the mention itself are excluded.
-N items, F choice sets, L layers, H heads.
+
+Axes are N (items), F (choice sets: the words among which a head's argmax is taken), L (layers) and H (heads).
 """
 
 from __future__ import annotations
@@ -88,33 +89,36 @@ class Selections:
     hits: Hits
 
     def items(self, column: str) -> NDArray[np.int64]:
-        """Return the indices of the items in one of `FORM_COLUMNS`."""
+        """Return the indices of the items whose mention has the form `column`; "all" gives every item."""
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's accuracy on the items in `column`, (L, H); NaN without items or without attention."""
+        """Return every head's accuracy in the choice set `field` on mentions of the form `column`, (L, H).
+
+        NaN in layers without attention, and everywhere if there are no such mentions.
+        """
         hits = self.hits[self.items(column), CHOICE_SETS.index(field)]
         return np.asarray(hits.mean(axis=0, dtype=np.float64))
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the highest accuracy in a choice set, on the items in one of `FORM_COLUMNS`.
+        """Return the head with the highest accuracy in the choice set `field` on mentions of the form `column`.
 
         Ties go to the lowest layer, then to the lowest head.
 
         Raises:
-            ValueError: there are no items in the column, or no layer has attention.
+            ValueError: there are no such mentions, or no layer has attention.
         """
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
 
     def head_hits(self, head: Head, field: str) -> NDArray[np.float64]:
-        """Return the correctness of one head in a choice set: (N,)."""
+        """Return the correctness of one head in the choice set `field`: (N,)."""
         return self.hits[:, CHOICE_SETS.index(field), head.layer, head.head].astype(np.float64)
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect the selections of all heads from records in any order, each with the index of its example.
+    """Collect the selections of all heads from records in any order, each given with the index of its example.
 
     Examples without a record have a correctness of 0.
 
@@ -134,15 +138,15 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 
 @dataclass(frozen=True, kw_only=True)
 class SelectorAccuracy:
-    """Accuracy of an antecedent selector, with 95 % bootstrap intervals over documents.
+    """Accuracy of an antecedent selector (a rule or attention heads), with 95 % bootstrap intervals over documents.
 
-    The selector "untrained" is the mean accuracy, over untrained models, of the best head of each for the column.
+    The accuracy of the selector "untrained" is a mean over untrained models, each with its best head for the column.
     """
 
     subset: str  # "all", or "factor=value"
     selector: str  # name of a rule; "best head", chosen for the column; "one head", chosen for all; or "untrained"
-    field: str  # one of `CHOICE_SETS`; "mentions" for rules
-    column: str  # one of `FORM_COLUMNS`
+    field: str  # choice set, one of `CHOICE_SETS`; "mentions" for rules
+    column: str  # form of the mentions, one of `FORM_COLUMNS`
     items: int
     documents: int
     layer: int | None  # None, like `head`, for rules and untrained models
@@ -177,8 +181,8 @@ def selection_table(
         by: names of factors; the rows are repeated for the items with each value of a factor, with the same heads.
 
     Returns:
-        One row per subset, selector, choice set and column. Columns without items are left out; heads have no rows in
-        columns without development items.
+        One row per subset, selector, choice set and form of mention. Forms without items are left out; heads have no
+        rows for forms without development items.
 
     Raises:
         ValueError: no candidate precedes the mention of a measured item.
@@ -246,7 +250,7 @@ def _row_maker(
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
-    """Return every head's accuracy by choice set and column, except empty columns and layers without attention."""
+    """Return the accuracy of every head with attention, by choice set and form of mention; empty forms are left out."""
     return [
         HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS
@@ -284,7 +288,7 @@ class Passages:
     def records(
         self, encoder: Encoder, batching: Batching, progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index of each example and the record of its mention's attention, averaged over its tokens.
+        """Yield the index of each example and its mention's attention rows, averaged over the mention's tokens.
 
         The order is that of the batches, and `progress` is called with the number of texts in each. Candidates are
         never marked in the input, because marks would reveal the mentions.

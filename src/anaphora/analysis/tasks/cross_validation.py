@@ -23,13 +23,13 @@ from anaphora.settings.run import Config, read_config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return the answers to each fold's dev split, by its runs and by shortcuts fitted on its train split.
+    """Return the answers of each fold's runs to the fold's dev split, and those of shortcuts fitted on its train split.
 
-    The items must have the factors `by`. A fold's runs are sorted by seed, and runs of the same rank are joined over
-    folds: S runs per fold give S answers.
+    The items must have the factors `by`. A fold's runs are sorted by seed, and the answers of the runs in the same
+    place are joined over folds: S runs per fold give S answers to every item.
 
     Raises:
-        UserError: a factor of `by` occurs in no item, a run answers no pronoun questions, its corpus is missing or no
+        UserError: a factor of `by` occurs in no item, a run does not predict antecedents, its corpus is missing or no
             longer has its training items, or a text is too long for a model.
     """
     by_fold: dict[int, list[Run]] = {}
@@ -61,7 +61,7 @@ def check_folds(runs: Sequence[Run]) -> None:
     """Check that runs cover all folds of one corpus, with the same number of runs per fold.
 
     Raises:
-        UserError: there are no runs; a run was not trained on folds, does not answer pronoun questions, or selected its
+        UserError: there are no runs; a run was not trained on folds, does not predict antecedents, or selected its
             checkpoint on its held-out fold; the runs differ in other settings; a fold has no runs; folds have different
             numbers of runs; or two runs have the same fold and seed.
     """
@@ -106,7 +106,7 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return a key for the settings of the start model of a run, equal for all folds and seeds.
+    """Return a key for the settings of the run at `start`, without its fold and seed.
 
     Without a stored run at `start`, the key is `start` itself.
     """

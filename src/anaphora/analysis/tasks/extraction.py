@@ -1,4 +1,4 @@
-"""Extraction of attention rows from any number of items, in small parts.
+"""Extraction of the attention rows of any number of items, in small parts.
 
 Batches are planned before shards are assigned. An item is therefore in the same batch for any number of shards, and its
 weights are equal to the last bit.
@@ -40,7 +40,7 @@ _SAMPLE = 64  # items sampled to estimate sizes
 
 @dataclass(frozen=True)
 class Selection:
-    """Items of a split to extract, loaded on demand."""
+    """Items of a split whose attention rows are extracted; the items are loaded on demand."""
 
     groups: list[str]  # group of each of N items
     characters: NDArray[np.int64]  # length of each item's text in characters, (N,)
@@ -51,7 +51,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Select about `most` evenly spaced items without splitting groups; all items for None."""
+        """Return a selection of about `most` items, as evenly spaced whole groups; of all items for None."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -65,7 +65,7 @@ class Selection:
         return replace(self, groups=groups, characters=self.characters[kept], read=read)
 
     def parts(self) -> list[list[int]]:
-        """Return the item indices in parts of whole groups, in ascending order within each part.
+        """Divide the items into parts of whole groups; return each part's item indices in ascending order.
 
         A part is complete as soon as it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
         """
@@ -95,7 +95,7 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Select about `most` items from a split of a corpus without splitting groups; all items for None.
+    """Return a selection of about `most` items of a corpus's split, as evenly spaced whole groups; of all for None.
 
     Raises:
         UserError: the split is empty.
@@ -117,7 +117,7 @@ def single_item(item: Example | Text) -> Selection:
 class ExtractedBatch:
     """Attention rows that are written together."""
 
-    items: list[dict[str, Any]]  # fields of each item and its index "item", listed once, with its first rows
+    items: list[dict[str, Any]]  # fields and index ("item") of items; each is listed once, no later than its first rows
     rows: list[QueryRow]  # attention rows of the pronouns or query words
     scores: pyarrow.Table | None  # table of the items that can be scored (`scores_table`); None for texts
 
@@ -190,7 +190,7 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Return the indices of consecutive items in portions of at most `most_weights` weights or a single item."""
+        """Divide consecutive items into portions of at most `most_weights` weights or one item; return indices."""
         layers, heads = self.shape
         return portions((weights * layers * heads for weights in head_weights), self.most_weights)
 

@@ -92,7 +92,7 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
 
 
 def score_columns(score: GapScore) -> dict[str, float]:
-    """Return the float fields of a score as columns of a table, with the ends of intervals; NaN if there is none."""
+    """Return the float fields of a score as columns of a table; an interval gives two columns, NaN if undefined."""
     return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 
@@ -133,7 +133,7 @@ def f1_difference(
 ) -> tuple[float, tuple[float, float]]:
     """Return the difference in mean F1 between two sets of decisions, first minus other, with its paired interval.
 
-    The 95 % percentile interval resamples texts; it is NaN if the texts do not determine one.
+    The interval is a 95 % bootstrap percentile interval over texts; NaN if the texts do not determine one.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -208,10 +208,10 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 
 
 def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
-    """Return the score threshold with the best F1 for each of K policies; answers below it become "none of them".
+    """Return the score threshold with the best F1 for each of K rules or heads; below it, none of the names is chosen.
 
     Args:
-        top: score of each policy's answer, (N, K).
+        top: score of the answer of each rule or head, (N, K).
         right: mask of the answers that are antecedents, (N, K).
         antecedents: total number of names that are antecedents.
 
@@ -246,8 +246,8 @@ def parallelism(example: Example) -> Floats:
     Roles come from neighbouring words. A mention is possessive before 's or ', a subject at the start of the text or
     after punctuation or a conjunction, else an object. "he" and "she" are subjects, "his" and "hers" are possessive;
     "her" is an object at the end of the text or before punctuation, a preposition, a conjunction or an article, else
-    possessive; any other pronoun is an object. Candidates with a mention in the pronoun's role come first, then the
-    nearest.
+    possessive; any other pronoun is an object. Candidates with a mention in the pronoun's role score above all
+    others; ties go to the nearest.
     """
     role = _pronoun_role(example.text, example.pronoun)
     same = [any(_role(example.text, span) == role for span in spans) for spans in example.candidates]

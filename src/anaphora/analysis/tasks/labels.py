@@ -1,4 +1,4 @@
-"""Evaluation of runs on N texts: accuracy of labels compared with a bag of words, and masked-LM perplexity."""
+"""Evaluation of runs on N texts: accuracy of predicted labels, compared with a bag of words; masked-LM perplexity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def label_names(run: Run) -> list[str]:
 
 
 def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
-    """Return a run's predicted labels of texts, truncated to their first chunk, as indices into `label_names`: (N,).
+    """Return the labels that a run predicts from the first chunk of each text, as indices into `label_names`: (N,).
 
     Raises:
         UserError: as in `encode_texts`.
@@ -110,7 +110,7 @@ def _logistic_regression_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsOfPolicy:
-    """Accuracy of a policy's labels; intervals resample whole groups of texts."""
+    """Accuracy of the labels of an encoder or baseline, with 95 % bootstrap intervals over groups of texts."""
 
     policy: str
     texts: int
@@ -118,7 +118,7 @@ class LabelsOfPolicy:
     interval: Ends
     lowest: float | None  # lowest accuracy over runs; None for a single run
     highest: float | None  # highest accuracy over runs; None for a single run
-    first_minus: float  # accuracy of the first policy minus this policy's accuracy
+    first_minus: float  # accuracy of the first encoder or baseline minus this one's accuracy
     first_minus_interval: Ends
 
 
@@ -126,7 +126,7 @@ class LabelsOfPolicy:
 class LabelAccuracy:
     """Accuracy of a run and of the bag of words on the texts with one label, or with any label for "all".
 
-    `more` is the run's accuracy minus that of the bag of words. Intervals resample whole groups of texts.
+    `more` is the run's accuracy minus that of the bag of words. Intervals are bootstrapped over groups of texts.
     """
 
     label: str
@@ -140,7 +140,7 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of each policy, from the labels that each of its runs gives all texts."""
+    """Return the accuracy of each encoder or baseline; `answers` maps its name to the labels that its runs predict."""
     gold = np.array([one.label for one in texts])
     right = {
         name: np.array([np.array(labels) == gold for labels in runs], dtype=np.float64)

@@ -30,10 +30,10 @@ from anaphora.runs.directory import Run
 from anaphora.settings.model.encoder import check_length
 
 MODEL = "model"
-"""Name of the policy that stands for the runs."""
+"""Name of the runs in tables of accuracies."""
 
 NONE_OF_THEM = "none_of_them"
-"""Name of the policy that answers "none of them" to every item."""
+"""Name of the baseline that answers "none of them" to every item."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ItemAnswers:
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
-        """Yield each policy's name, correctness and number of correct decisions, (runs or fits, N) each.
+        """Yield name, correctness and number of correct decisions, (runs or fits, N), of the runs and each baseline.
 
         An item with M candidates has M decisions, whether each candidate is an antecedent. The runs come first.
         Shortcuts that do not apply to all items are left out, and so is `NONE_OF_THEM` if every item has an antecedent.
@@ -78,7 +78,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
     """Return a run's answers to some examples.
 
     Raises:
-        UserError: the run answers no pronoun questions, or a text is too long for its model.
+        UserError: the run does not predict antecedents, or a text is too long for its model.
     """
     require_pronoun_head(run)
     data = EncodedSplit(examples, run.tokenizer)
@@ -89,7 +89,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
 
 
 def require_pronoun_head(run: Run) -> None:
-    """Check that a run answers pronoun questions.
+    """Check that a run predicts antecedents.
 
     Raises:
         UserError: the run's prediction head does not predict candidates.
@@ -118,7 +118,7 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
 
 
 def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
-    """Check that the value of a setting is one of the factors that the data are known to have."""
+    """Check that `name`, the value of `setting`, is one of the known factors of the data."""
     if name not in known:
         listed = ", ".join(known) or "they have none"
         raise UserError(f"{setting} ({name!r}) must be one of the factors of these data: {listed}")
@@ -126,12 +126,12 @@ def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyAccuracy:
-    """Accuracy of a policy on a group of items.
+    """Accuracy of the runs or of a baseline (`policy`) on a group of items.
 
-    95 % intervals resample whole templates or groups (`clusters`), with the runs fixed.
+    95 % intervals are bootstrapped over templates or groups of items (`clusters`), with the runs fixed.
     """
 
-    factor: str  # factor that defines the group with its value; "" for all items
+    factor: str  # factor whose value defines the group; "" for all items
     value: str
     policy: str
     items: int
@@ -143,16 +143,16 @@ class PolicyAccuracy:
     decision_accuracy: float  # share of correct decisions, one per candidate
     decision_accuracy_interval: Ends
     silent: float  # share of answers "none of them"; 0 for shortcuts, 1 for `NONE_OF_THEM`
-    model_minus: float  # the model's accuracy minus the policy's accuracy on the same items
+    model_minus: float  # the runs' accuracy minus this accuracy on the same items
     model_minus_interval: Ends
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastedAccuracy(PolicyAccuracy):
-    """Accuracy of a policy, with its difference between a factor's two values, first minus second alphabetically.
+    """Accuracy as in `PolicyAccuracy`, and the accuracy on a factor's first value minus that on its second.
 
-    `contrast` is None if the items have only one of the two values. It has no interval if one of them is in fewer than
-    `BOOTSTRAPPED_FROM` clusters.
+    The values are in alphabetical order. `contrast` is None if the items have only one of them. It has no interval if
+    one of them is in fewer than `BOOTSTRAPPED_FROM` clusters.
     """
 
     contrast: float | None
@@ -160,7 +160,7 @@ class ContrastedAccuracy(PolicyAccuracy):
 
 
 def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[PolicyAccuracy]:
-    """Return the accuracy of each policy on all items, and on the items with each value of the factors `by`.
+    """Return the accuracy of the runs and of each baseline on all items, and for each value of the factors in `by`.
 
     Args:
         by: names of factors; "a+b" crosses two factors.
@@ -240,17 +240,17 @@ def answer_transfer(
     seed: int,
     progress: Progress = no_progress,
 ) -> ItemAnswers:
-    """Return the answers of runs to another corpus, with shortcuts fitted on the runs' training items and on its folds.
+    """Return the answers of runs to the items of another corpus, with the correctness of shortcuts.
 
-    Shortcuts fitted on other folds of `examples` have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not
-    fitted on every training split is left out.
+    Shortcuts are fitted on the runs' training items, and again on other folds of `examples`, with the suffix
+    `OWN_FOLDS_SUFFIX`. A shortcut that was not fitted on every training split is left out.
 
     Args:
         training: the distinct training splits of the runs, on each of which shortcuts are fitted.
         folds: number of folds of `examples` by group, for shortcuts fitted on the other folds.
 
     Raises:
-        UserError: a run answers no pronoun questions, or a text is too long for its model.
+        UserError: a run does not predict antecedents, or a text is too long for its model.
     """
     answers = []
     for number, run in enumerate(runs, 1):

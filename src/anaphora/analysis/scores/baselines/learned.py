@@ -30,7 +30,7 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the positional policy that is most accurate in training: a candidate's rank or a word offset.
+    """Return the positional shortcut that is most accurate in training: it picks by a rank or a word offset.
 
     Ranks are 0 to 5, counted from the first candidate, from the last or outwards from the pronoun. Offsets are -40 to
     40 words from the pronoun; the candidate nearest to the offset is chosen. At most 2,000 training items are used.
@@ -43,16 +43,16 @@ def best_offset(train: Sequence[Example]) -> Policy:
 
 
 def most_frequent(train: Sequence[Example]) -> Policy:
-    """Return the policy that picks the candidate whose words were the antecedent most often in training."""
+    """Return the shortcut that picks the candidate whose words were the antecedent most often in training."""
     counts = Counter(_name(example, index) for example in train for index in example.antecedents)
     return lambda example: np.array([counts[_name(example, index)] for index in range(len(example.candidates))], float)
 
 
 def entity_cue(train: Sequence[Example]) -> Policy:
-    """Return a policy that scores a candidate by how often its words were the antecedent with this cue in training.
+    """Return a shortcut that scores a candidate by how often its words were the antecedent with this cue in training.
 
     The score is (hits + 0.5) / (candidates + 1) over training candidates with the same words and cue, so that unseen
-    pairs get 0.5. Without a factor `cue` the pronoun is the cue.
+    pairs of words and cue get 0.5. Without a factor `cue` the pronoun is the cue.
     """
 
     def pairs_of(example: Example) -> list[tuple[str, str]]:
@@ -70,7 +70,7 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 
 
 def odd_one_out(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker over the candidates' words and order, without the pronoun and the context."""
+    """Return a linear ranker of the candidates by their words and their order, without pronoun and context."""
 
     def features(example: Example) -> Iterator[list[str]]:
         names = [_name(example, other) for other in range(len(example.candidates))]
@@ -83,7 +83,7 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
 
 
 def bag_of_words(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker over the candidate's words and the text's words, without order or interactions.
+    """Return a linear ranker of candidates by their own words and the text's words, without order or interactions.
 
     The text is the same for all candidates of an item, so that only their own words decide between them.
     """
@@ -91,7 +91,7 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """Return the ranker of `bag_of_words` with features for each pair of a candidate's word and a word of the text."""
+    """Return the ranker of `bag_of_words` with a further feature for each pair of a candidate's and a text's word."""
 
     def features(_index: int, own: list[str], context: list[str]) -> list[str]:
         pairs = [f"pair={word}|{other}" for word in own for other in context]
@@ -101,10 +101,10 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker over the candidate's words, and over pairs of a word of the text and the candidate's rank.
+    """Return a linear ranker of candidates by their words, and by pairs of a word of the text and the candidate's rank.
 
-    It is meant for natural text. In role items of the controlled corpus, the cue's word and the order are the rule
-    itself, so that learning them is not a shortcut.
+    It is meant for natural text. For role cues of the built-in corpus, the cue's word and the order of the candidates
+    are the rule itself, so that learning them is not a shortcut.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 
@@ -163,7 +163,10 @@ def _context(example: Example) -> list[str]:
 
 
 def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], list[str]], list[str]]) -> Policy:
-    """Return a ranker over the candidate's words and the features that `of_text` makes of its rank, words and text."""
+    """Return a linear ranker of candidates by their own words and by the features that `of_text` returns.
+
+    The arguments of `of_text` are the candidate's rank, the candidate's words and the words of the text.
+    """
 
     def features(example: Example) -> Iterator[list[str]]:
         context = _context(example)
@@ -176,7 +179,9 @@ def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], lis
 
 
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
-    """Return a logistic regression on hashed features that separates antecedents from other focal candidates.
+    """Return a logistic regression on hashed features that separates antecedents from the other candidates.
+
+    It is fitted on the candidates that the cue may pick (`Example.focal`).
 
     The result is `random_choice` if the training items do not have both. At most `_MAX_RANKER_ITEMS` training items are
     used, evenly spaced.
@@ -208,7 +213,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """Return the learned shortcuts that apply to items of a kind of cue.
+    """Return the functions that fit the learned shortcuts for items of one kind of cue, keyed by name.
 
     Args:
         kind: kind of cue; "" for items without one.
@@ -225,10 +230,11 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
 
     The model gets each text once, without marks of the candidates. On items with two candidates it is stronger than a
     ranker of candidates, which gets every text twice. Chinese texts are split into characters. An item with more than
-    one antecedent has the rank of the first. With 100 or more items, an n-gram must occur in two. The penalty is chosen
-    by grouped cross-validation, and ranks in fewer than 2 * `_INNER_FOLDS` groups are dropped; if fewer than two ranks
-    are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always predicted. At most
-    `_MAX_ORDER_ITEMS` training items are used, evenly spaced. `longest` is the maximum n of the n-grams of words.
+    one antecedent has the rank of the first. With 100 or more items, n-grams that occur in only one are left out. The
+    penalty is chosen by grouped cross-validation, and ranks in fewer than 2 * `_INNER_FOLDS` groups are dropped; if
+    fewer than two ranks are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always
+    predicted. At most `_MAX_ORDER_ITEMS` training items are used, evenly spaced. `longest` is the maximum n of the
+    n-grams of words.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV

@@ -1,9 +1,9 @@
-"""Shortcuts that predict which of two names is the antecedent by order, fitted on the whole training split.
+"""Shortcuts that predict whether the antecedent is the first or the second of two names in the text.
 
-The shortcuts are a table of the training wordings; logistic regressions on words, pairs and triples of words, each
-with and without positions; and boosted trees on words with positions. Names are not among the features, and each
-language has its own fit. A model of the rule itself, low-rank in predicate, cue and voice, is also fitted but does not
-count as a shortcut.
+They are fitted for each language on the whole training split, and the names are not among their features. They are a
+look-up table of wordings; logistic regressions on words, pairs and triples of words, each with and without the words'
+positions; and boosted trees on words with positions. A low-rank model of the rule itself, on predicate, cue and voice,
+is also fitted, but does not count as a shortcut.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 RULE = ("predicate", "cue", "voice")
-"""Factors of a composition's wording, as keys of the table of wordings and inputs of the rule model."""
+"""Factors of items of the types `composition` and `short_text`: keys of the look-up table, inputs of the rule model."""
 WORDING = ("type", "scenario", "cue", "voice")
 """Factors that identify a wording in a corpus of quads and octads."""
 TABLE_OF_WORDINGS = "table_of_wordings"
@@ -44,11 +44,11 @@ _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
 
 @dataclass(frozen=True)
 class OrderItems:
-    """Features and labels of the items."""
+    """Features and labels of N items, as the shortcuts use them."""
 
     words: list[Ints]  # sorted token ids of each item's distinct words, without names
     placed_words: list[Ints]  # sorted codes of each item's words with their zones (`_placed_words`)
-    second: NDArray[np.bool_]  # whether the antecedent is the second focal candidate by `_named`, (N,)
+    second: NDArray[np.bool_]  # whether the antecedent is the second name in the text (`_named`), (N,)
     examples: Sequence[Example]
 
 
@@ -59,15 +59,16 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Return the correctness of each shortcut and of the rule model; large training splits are fitted in parallel.
+    """Return the correctness of each shortcut and of the rule model; on large splits, shortcuts are fitted in parallel.
 
     Args:
-        splits: training items and N test items of each language; each item has two focal candidates and one antecedent.
+        splits: training items and N test items of each language. An item has one antecedent, and two candidates that
+            the cue may pick.
         tokenizer: tokenizer whose tokens are the words.
 
     Returns:
-        name -> (N,) for each language, in [0, 1]; 0.5 in a tie. `RULE_MODEL` is left out if the items lack the factors
-        of `RULE`.
+        For each language: name -> correctness (N,), 0.5 in a tie. `RULE_MODEL` is left out if the items lack the
+        factors of `RULE`.
     """
     from sklearn.utils.parallel import Parallel
 
@@ -91,7 +92,7 @@ def fit_order_models(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return, keyed by name, a delayed call for each shortcut that fits it and returns its predictions, (N,)."""
+    """Return a delayed call for each shortcut, keyed by name, that fits it and returns its predictions, (N,)."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
@@ -104,10 +105,11 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
-    """Return the correctness of a table of training wordings that answers with the first or the second name: (N,).
+    """Return the correctness of a look-up table from an item's wording to the first or second name as answer: (N,).
 
-    The answer is the more frequent one among training items with the same wording; a tie or a new wording gives 0.5.
-    NaN for items other than role cues with two focal candidates, and everywhere if no such training item has a `cue`.
+    The answer is the more frequent one among training items with the same wording (`WORDING`); a tie or a new wording
+    gives 0.5. NaN for items that have no role cue or not the candidates that `is_of_two` requires, and for all items
+    if no training item with both has a factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))
@@ -118,7 +120,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
 
 
 def is_of_two(example: Example) -> bool:
-    """Return whether an item has two focal candidates and one antecedent."""
+    """Return whether an item has one antecedent, and two candidates that the cue may pick (`Example.focal`)."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
 
 
@@ -132,7 +134,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return the start of each focal candidate's first mention, or of its mention in the event of a short text."""
+    """Return the start of each focal candidate's first mention, or in a short text, of its mention in the event."""
     in_event = example.factors.get("event_names", "").split(",")
     return {
         index: min(example.candidates[index], key=lambda span: (str(span[0]) not in in_event, span))[0]
@@ -147,7 +149,7 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
-    """Return the sorted distinct codes, token id * 4 + zone, of the words outside the candidates."""
+    """Return the sorted distinct codes of the words outside the candidates: token id * 4 + zone of `_ZONES`."""
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
         token * _ZONES + sum(span[0] >= bound for bound in bounds)
@@ -162,12 +164,12 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of answers, (N,): positive for the second name, negative for the first, 0 for a tie."""
+    """Return the correctness, (N,), of answers above 0 for the second name, below 0 for the first, or 0 for a tie."""
     return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Return the more frequent answer in training to each item's wording: (N,), positive for the second name."""
+    """Return how many more training items with a test item's wording mean the second name than the first: (N,)."""
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
         counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1
@@ -179,7 +181,7 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
-    """Fit a logistic regression on sets of up to `count` words and predict: (N,), positive for the second name."""
+    """Fit a logistic regression on sets of 1 to `count` words; return scores (N,), positive for the second name."""
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -203,9 +205,9 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with zones and predict: (N,), positive for the second name.
+    """Fit boosted trees on words with zones; return predictions (N,), positive for the second name.
 
-    All predictions are 0 if no word has enough items.
+    All predictions are 0 if no word is in enough items.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -227,7 +229,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return 1 for each of the sorted features that a text contains, else 0: (N, F), column-major for the trees."""
+    """Return a matrix (N, F), 1 if a text contains one of the sorted features, else 0; column-major for the trees."""
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
     column = np.minimum(np.searchsorted(features, flat), len(features) - 1)
@@ -285,9 +287,9 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 class WordSets:
     """Sets of up to `count` words (1 to 3) of the training texts, as rows of a sparse matrix.
 
-    A text is given by the sorted ids of its distinct words.
-    Only buckets that occur in these texts have a column, because each step of the model updates all weights, and single
-    words fill only a few hundred of four million buckets. All other buckets share column 0, whose weight stays 0.
+    A text is given by the sorted ids of its distinct words. Only hash buckets that occur in these texts have a column,
+    because each step of the model updates all weights, and single words fill only a few hundred of four million
+    buckets. All other buckets share column 0, whose weight stays 0.
     """
 
     def __init__(self, texts: Sequence[Ints], count: int) -> None:

@@ -1,7 +1,7 @@
-"""Policies that use only the example: position, length or number of mentions.
+"""Shortcut baselines that are not fitted: they use the position, role, length or number of mentions.
 
-A policy scores the M candidates of an example, (M,). Its answer is the candidate with the highest score; in a tie among
-k, each counts 1 / k.
+A shortcut is a `Policy`, which scores the M candidates of an example, (M,). Its answer is the candidate with the
+highest score; in a tie among k, each counts 1 / k.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_ONCE = 50  # examples scored by one call of a `PolicyOfMany`
 
 @dataclass(frozen=True)
 class PolicyOfMany:
-    """Policy that scores many examples in one call, which is faster: it returns the concatenated scores."""
+    """Shortcut that scores the candidates of many examples in one call, to save time, and concatenates the scores."""
 
     scores: Callable[[Sequence[Example]], Floats]
 
@@ -35,7 +35,7 @@ class PolicyOfMany:
 
 
 def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floats]:
-    """Yield a policy's scores for each example."""
+    """Yield a shortcut's scores of the candidates of each example, (M,)."""
     if not isinstance(policy, PolicyOfMany):
         yield from map(policy, examples)
         return
@@ -53,7 +53,7 @@ def nearest(example: Example) -> Floats:
 
 
 def first(example: Example) -> Floats:
-    """Score candidates by their order; the first wins."""
+    """Score candidates by their order in the text; the first wins."""
     return -np.arange(len(example.candidates), dtype=float)
 
 
@@ -82,11 +82,11 @@ POLICIES: Mapping[str, Policy] = {
     "longest": longest,
     "most_mentioned": most_mentioned,
 }
-"""Policies that are not fitted, except `random_choice`."""
+"""Shortcuts that are not fitted, except `random_choice`."""
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """Return the correctness of a policy's choice among the `Example.focal` candidates: (N,), fractions for ties."""
+    """Return the correctness of a shortcut's choice among the candidates in `Example.focal`: (N,), 1 / k in a tie."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
     return np.array([focal_shares(scores[None], example)[0] for scores, example in scored])
 
@@ -97,10 +97,10 @@ def random_choice(example: Example) -> Floats:
 
 
 def positional_scores(example: Example) -> Floats:
-    """Return the scores of all P policies by rank or by offset: (P, M).
+    """Return the candidates' scores by P positional shortcuts, each with a fixed rank or offset: (P, M).
 
-    For each rank from 0 to 5, there is a policy that counts from the first candidate, one that counts from the last,
-    and one that counts outwards from the pronoun. Then come the offsets from the pronoun, -40 to 40 words.
+    For each rank from 0 to 5, one shortcut counts from the first candidate, one from the last, and one outwards from
+    the pronoun. Then come the shortcuts with offsets from the pronoun, -40 to 40 words.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)
@@ -110,7 +110,7 @@ def positional_scores(example: Example) -> Floats:
 
 
 def focal_shares(scores: Floats, example: Example) -> Floats:
-    """Return the share of antecedents among each policy's top-scored `Example.focal` candidates: (P, M) -> (P,)."""
+    """Return, for P shortcuts, the share of antecedents among their highest-scored focal candidates: (P, M) -> (P,)."""
     focal = example.focal
     scores = scores[:, list(focal)]
     picked = scores == scores.max(axis=1, keepdims=True)

@@ -134,7 +134,7 @@ def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
 
 
 def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of each shortcut's choice among the `Example.focal` candidates of an item: name -> (N,).
+    """Return the correctness of each shortcut's choice among the candidates that the cue may pick: name -> (N,).
 
     Learned shortcuts are fitted on the training items of the same language and kind that have an antecedent. Test items
     without an antecedent count as wrong. NaN if a shortcut does not apply: learned shortcuts need training items,
@@ -157,9 +157,9 @@ def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
 
 
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
-    """Return the accuracy of each shortcut by language and kind; cells to which it does not apply are left out.
+    """Return the accuracy of each shortcut by language and kind of cue, except where it does not apply to all items.
 
-    Intervals resample templates, otherwise groups, minimal pairs or texts.
+    Intervals are bootstrapped over templates, or over groups, minimal pairs or texts of items without a template.
     """
     labels = clusters(test)
     cells = indices_by(map(_cell, test))

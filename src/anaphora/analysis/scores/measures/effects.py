@@ -47,7 +47,8 @@ class HeadsOnDevelopment:
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
     """Return the permutation p-values of a head on main items, keyed by language and kind of cue.
 
-    They are valid only for a head that was chosen on other items. The correction is over all languages and kinds.
+    The p-values are valid only for a head that was chosen on other items. Holm's correction is over all languages and
+    kinds.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head) for _, _, items in claims]
@@ -65,7 +66,7 @@ def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean over quads of one contrast between a quad's four cells; None if there are no quads."""
+    """Mean over quads (two cues by two orders) of one contrast between a quad's four cells; None without quads."""
 
     value: float | None
     interval: Interval | None
@@ -82,7 +83,7 @@ class Effects:
 
 
 def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
-    """Return the effects of meaning, position and entity on one head's row, from quads (two cues by two orders).
+    """Return the effects of meaning, position and entity on one head's weights, from quads (two cues by two orders).
 
     Let d = mass on A - mass on B in each sentence of a quad with the focal candidates A and B:
 
@@ -118,7 +119,7 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
 
 def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
-    """Return the quad's `EFFECTS`; None if the quad does not count."""
+    """Return the `EFFECTS` in one quad; None if the quad does not count (`effects`)."""
     names: set[tuple[str, ...]] = set()
     difference, right, first = [], [], []
     for item in items:

@@ -1,4 +1,4 @@
-"""Accuracy of one head by factor: type of cue, gender, number, distance, candidates, distractor and template."""
+"""Accuracy of one head by factor of the items, such as type of cue, gender, distance or template (`FACTORS`)."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def factors(
 
     Args:
         scores: N scored items, of which only main items count.
-        task_correct: correctness of the model's answers, (N,); NaN if it does not answer.
+        task_correct: correctness of the model's answers, (N,); NaN for a model without answers.
 
     Returns:
-        {factor: {language: rows}} for type, gender, number, distance, candidates, distractor (a third person) and
-        template, with rows sorted by value. Items without a factor are left out of its rows. Intervals resample
-        templates, or groups in the rows of templates.
+        {factor: {language: rows}} for type of cue, gender, grammatical number, distance, number of candidates,
+        distractor (a third person) and template, with rows sorted by value. Items without a factor are left out of its
+        rows. Intervals are bootstrapped over templates, or over groups of items in the rows of templates.
 
     Raises:
         ValueError: `task_correct` has another shape.

@@ -1,6 +1,6 @@
-"""Further measures of the chosen head: reciprocal rank, maximum attention score, mass per token, agreement, reverse.
+"""Further measures of the chosen head, such as reciprocal rank, maximum attention score and agreement with the answer.
 
-N items, L layers, H heads, up to M candidates.
+Axes are N (items), L (layers), H (heads) and M (candidates at most).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def further_measures(
     Args:
         scores: N scored items, of which only main items count.
         records: records that were scored, to which `scores.kept` refers.
-        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None if it does not answer.
+        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None for a model without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
@@ -64,8 +64,8 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates, with its
-          interval: 1 for perfect agreement, 0 for chance. None if the model does not answer, or if all picks and
-          answers are the same candidate.
+          interval: 1 for perfect agreement, 0 for chance. None for a model without answers, or if all picks
+          and answers are the same candidate.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           the most weight in the head; None if `reverse` is None.
 
@@ -123,7 +123,7 @@ def _agreement(
 ) -> Agreement:
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its interval.
 
-    Both are None if the model does not answer, or if all picks and answers are the same candidate. Kappa is not a mean,
+    Both are None for a model without answers, or if all picks and answers are the same candidate. Kappa is not a mean,
     so the interval is a cluster bootstrap of its linearisation: each item's influence on the observed and the expected
     agreement.
     """

@@ -1,7 +1,8 @@
-"""Scores on compositions of predicate, state and voice, by how much of each occurred in training.
+"""Scores on items of the cue types `composition` and `short_text`, where predicate, state and voice decide.
 
-The cells of a language are items with set cues, compositions at each level (L0, L1, L2; see `data.controlled.octads`),
-compositions with unseen names, and compositions in short texts at each level. N is the number of items.
+The level of such an item says in how many voices its predicate and state occur together in training: L0 in both, L1 in
+one, L2 in none (`data.controlled.octads`). The cells of a language are the items with set cues, the sentences of each
+level, the items with unseen names, and the short texts of each level. N is the number of items.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 COMPOSITION_LEVELS = ("L0", "L1", "L2")
 UNSEEN_NAMES = "unseen_names"
 SHORT_TEXT = "short_text"
-"""Type of compositions in texts of a few sentences, and prefix of their cells' names."""
+"""Cue type of texts of a few sentences in which predicate, state and voice decide, and prefix of its cells' names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LevelIntervals:
-    """Intervals of a level's measures; None if the clusters do not determine an interval."""
+    """95 % intervals of the measures of a `Level`; None if the clusters do not determine an interval."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None
@@ -44,12 +45,13 @@ class LevelIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Scores on set cues, compositions at one level (in sentences or short texts), or compositions with unseen names.
+    """Scores on one cell of `level_cells`: set cues, a level in sentences or in short texts, or unseen names.
 
     Attributes:
-        octad_accuracy: share of octads and quads in which the head is right on every item.
+        octad_accuracy: share of octads (a quad in each of two voices) and quads in which the head is right on every
+            item.
         best_shortcut: best of `shortcuts`.
-        shortcuts: accuracy of each learned shortcut, or of each baseline for set cues.
+        shortcuts: accuracy of each shortcut of `composition_shortcuts`, or for set cues of each baseline.
         rule_model: accuracy of a model that gets the factors and learns the rule; it is not a shortcut.
         random_init: mean accuracy of the heads chosen in untrained models; None if they were not measured.
     """
@@ -69,10 +71,10 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of each shortcut on the test compositions, (N,), fitted on all training compositions.
+    """Return the correctness of each shortcut of `fit_order_models` on the test items that have a level: name -> (N,).
 
-    NaN for items other than compositions and in languages without training compositions; empty if no language has
-    compositions in both splits.
+    It is fitted on all training items of the language that have a level. NaN for items without a level and in languages
+    without such training items; empty if no language has such items in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -96,13 +98,14 @@ def level_scores(
     shortcuts: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> dict[str, dict[str, Level]]:
-    """Return the scores by level for each language with compositions.
+    """Return the scores of a head and of the answers by cell of `level_cells`, for languages whose items have levels.
 
     Args:
         task_correct: correctness of the model's answers, (N,).
         baselines: correctness of each baseline by name, (N,); reported for set cues.
-        shortcuts: result of `composition_shortcuts`; reported for compositions.
-        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items not measured.
+        shortcuts: result of `composition_shortcuts`; reported for the other cells.
+        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items that were
+            not measured.
 
     Returns:
         {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: level}}.
@@ -141,7 +144,7 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the cells of each language with compositions: language, name of the cell and a mask (N,)."""
+    """Yield the cells of each language whose items have levels: the language, the cell's name and a mask (N,)."""
     main = is_main(examples)
     kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
     languages = languages_of(examples)

@@ -49,8 +49,8 @@ class MapScores:
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
     """Return the scores of each map, at the head or layer chosen for it on development items.
 
-    A map without records on the development items or on the items to report is left out. The head of the raw weights
-    was chosen on the whole development split.
+    A map without records on the development items or on the items to report is left out. For raw weights, the
+    head is `head`, which was chosen on the whole development split.
 
     Raises:
         UserError: no main development item of a map can be scored.

@@ -1,6 +1,6 @@
-"""Roles of heads by the pronoun's row: attention to an offset, special tokens, the cue or the antecedent.
+"""Roles of heads, by where the pronoun attends: to a fixed offset, special tokens, the cue or the antecedent.
 
-N items, L layers, H heads, T tokens.
+Axes are N (items), L (layers), H (heads) and T (tokens).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PositionalShare:
 
 @dataclass(frozen=True, kw_only=True)
 class AntecedentLead:
-    """Lead of the candidate accuracy over the accuracy of the best baseline."""
+    """Candidate accuracy of a head minus the accuracy of the best baseline."""
 
     accuracy_over_best_baseline: float | None
 

@@ -40,7 +40,7 @@ class Specificity:
 
 
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
-    """Return the weight on the antecedent from the pronoun, and the largest from another word; 0 without other words.
+    """Return the weight on the antecedent from the pronoun, and the largest from another word (0 if there is none).
 
     A word's row in the head's map (T, T) is the mean over its tokens. The antecedent's tokens and special tokens are
     not used as queries.
@@ -64,9 +64,9 @@ def pronoun_specificity(
     head: Head,
     by: Cells = cells,
 ) -> Groups[Specificity]:
-    """Compare the head's weight from the pronoun to the antecedent with the largest weight from any other word.
+    """Compare the head's weight on the antecedent from the pronoun with the largest from any other word, by cell.
 
-    Each item has an antecedent, and attention maps (L, H, T, T).
+    Each item has an antecedent, and attention maps (L, H, T, T) in `maps`.
     """
     of_items = [
         query_masses(example, tokens, weights[head.layer, head.head])
