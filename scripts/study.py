@@ -1,4 +1,4 @@
-"""Train and measure the runs of a study, and write its page: python scripts/study.py study=emergence_first.
+"""Train and measure the models of a study, and write its page: python scripts/study.py study=emergence_first.
 
 Finished runs are reused, unfinished ones resumed.
 """

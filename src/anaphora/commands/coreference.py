@@ -113,7 +113,10 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Predict clusters for the documents of the key; write the documents with these to `response`, and return them."""
+    """Predict clusters for the documents of the key, and return the documents with the predicted clusters.
+
+    They are also written to `response`.
+    """
     from tqdm import tqdm
 
     from anaphora.base.console import say

@@ -66,11 +66,11 @@ class Report(EvidencePlan):
 
     @property
     def atlas_folder(self) -> Path:
-        """Return the folder of an atlas and its stored measurements, which later atlases reuse."""
+        """Return the folder of an atlas (a comparison of models) and of its measurements, which later ones reuse."""
         return Path(self.output or "outputs/atlas")
 
     def sources(self) -> dict[str, Data]:
-        """Return the settings of each corpus of an atlas by name: first `data`, then `corpora`.
+        """Return the settings of each corpus of an atlas (a comparison of models), by name: `data`, then `corpora`.
 
         Raises:
             UserError: an element of `corpora` is not of the form corpus:path, its settings are invalid, or a corpus is
@@ -95,7 +95,7 @@ class Report(EvidencePlan):
                 raise UserError(f"{name} ({value}) has no effect on {what}; leave it out")
 
     def check_atlas(self) -> None:
-        """Check that split, language and corpora are valid for an atlas."""
+        """Check that split, language and corpora are valid for an atlas (a comparison of models)."""
         one_of("split", self.split, ("train", "test"))
         one_of("interface_language", self.interface_language, LANGUAGES)
         self.sources()

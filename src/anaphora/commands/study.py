@@ -1,4 +1,4 @@
-"""Train and measure the runs of a study, and write its page.
+"""Train and measure the models of a study, and write its page.
 
 Example: anaphora study study=emergence_small
 """
@@ -11,7 +11,9 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Run the jobs of a study and write its page; the cells' settings come from the command's configuration folder.
+    """Run the jobs of a study and write its page.
+
+    The settings of its recipes, the cells, come from the command's configuration folder.
 
     Raises:
         FailedRunsError: a run failed; if `plan.only` is set, only the runs of these cells count. The error is

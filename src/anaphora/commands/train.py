@@ -16,7 +16,7 @@ from anaphora.settings.run import Config
 def train(config: Config) -> float | None:
     """Train an encoder and print its run directory.
 
-    A job of a sweep prints no directory. If its run exists, it reuses a finished run and resumes an unfinished one.
+    A job of a sweep prints no directory. If its run exists, the job reuses it, after resuming it if it is unfinished.
 
     Returns:
         In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.

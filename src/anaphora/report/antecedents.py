@@ -124,7 +124,9 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """Draw the accuracy of the best head by type of mention and `CHOICE_SETS`, with rules and untrained heads as ticks.
+    """Draw how often the best head picks an antecedent, by type of mention and the words it picks from (`CHOICE_SETS`).
+
+    Ticks mark the accuracies of rules and of the best head of untrained models.
 
     Raises:
         UserError: there is no best head for any mention type.

@@ -38,7 +38,9 @@ Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Report) -> Path:
-    """Measure models without stored scores, write the atlas and its table, print the table, and return the page's path.
+    """Write and print a comparison of models (an atlas) as a page and a table, and return the path of the page.
+
+    Models without stored scores are measured first.
 
     Raises:
         UserError: a model or a corpus cannot be read, or as in `score_on` or `with_tasks`.
@@ -135,7 +137,10 @@ def with_tasks(
 
 
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the stored rows of an earlier atlas if their provenance is the same; otherwise measure and store rows."""
+    """Return the table rows of an earlier comparison (atlas), or measure and store rows.
+
+    Earlier rows are returned only if they have the same provenance: the same weights, items and code.
+    """
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
     except FileNotFoundError:
@@ -167,7 +172,7 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return the evidence in a run's directory, or else that of an earlier atlas, with the accuracies of all heads.
+    """Return the evidence in a run's directory, or else of an earlier comparison (atlas), and all heads' accuracies.
 
     The result is None if neither exists for the same weights, items and code.
     """
@@ -179,7 +184,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return evidence and head accuracies of an earlier atlas; None if missing or from other weights, items or code."""
+    """Return evidence and head accuracies of an earlier comparison (atlas); None if missing or of other provenance."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

@@ -86,7 +86,7 @@ def missing_glyphs(text: str) -> set[str]:
 
 
 def drawable_text(text: str) -> str:
-    """Replace characters without a glyph by their code points, such as "U+05D0".
+    """Return a text with code points, such as "U+05D0", in place of characters without a glyph.
 
     Unless the text is Chinese, typographic quotes and ellipses are replaced by ASCII characters, since the font has
     only full-width (one em) glyphs for them. `name_undrawn` reports the characters without a glyph.

@@ -46,14 +46,14 @@ def unread_note(words: Sequence[str]) -> str:
 
 
 def quoted_words(words: Sequence[str]) -> str:
-    """Put words in quotation marks and join them with commas."""
+    """Return words in quotation marks, joined by commas."""
     return answer_phrases()["comma"].join(f"“{word}”" for word in words)
 
 
 def head_note(
     layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None, is_supervised: bool
 ) -> str:
-    """Return a note on whether the pronoun attends most to the model's answer in a head.
+    """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
     If the largest weight on a candidate is below `LEAST_WEIGHT`, the pronoun counts as attending to none.
 
@@ -78,7 +78,7 @@ def head_note(
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note that the model resolves the last of several third-person pronouns, and how to choose another.
+    """Return a note that the last of several third-person pronouns is analysed, and how to choose another.
 
     `pronoun` is the character span of the last one. The result is None if there is no other third-person pronoun.
     """

@@ -1,6 +1,6 @@
-"""Results of one model on one corpus, the entries of the atlas, and sentences with conclusions from all of them.
+"""Entries of an atlas, which compares the heads of models on the same items, and conclusions from them as sentences.
 
-An atlas is a page that compares the heads of several models on the same items.
+An entry has the results of one model on one corpus.
 """
 
 from __future__ import annotations

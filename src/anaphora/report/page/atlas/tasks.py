@@ -1,4 +1,4 @@
-"""Atlas sections for single kinds of corpus: antecedent selection on documents, name decisions on GAP."""
+"""Sections of a comparison of models (atlas): antecedent selection on documents, and name decisions on GAP."""
 
 from __future__ import annotations
 
