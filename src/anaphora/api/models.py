@@ -55,8 +55,8 @@ def attention(
         antecedent: the correct one of `candidates`, if it is known.
         by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does not.
         words: with by="word", words into which tokens are merged, as a list, or as the text with spaces between its
-            words, such as "小红 推 了 小明". They must spell the text. By default, words end at spaces and punctuation,
-            and in Chinese each token is a word.
+            words, such as "小红 推 了 小明". Joined, they must give the text. By default, words end at spaces and
+            punctuation, and in Chinese each token is a word.
         second: second text of a pair, for a `transformers` model whose tokenizer takes pairs. The result has both texts
             in one string, with a space between them; `between` selects the weights from one text to the other.
         tokenizer: the tokenizer of a loaded `transformers` model.

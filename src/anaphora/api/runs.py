@@ -122,7 +122,7 @@ class OpenRun:
             by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does
                 not.
             words: with by="word", words into which tokens are merged, as a list, or as the text with spaces between its
-                words, such as "小红 推 了 小明". They must spell the text. By default, words end at spaces and
+                words, such as "小红 推 了 小明". Joined, they must give the text. By default, words end at spaces and
                 punctuation, and in Chinese each token is a word.
 
         Raises:

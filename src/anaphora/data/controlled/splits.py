@@ -7,8 +7,9 @@ t + 1, and training quads nouns of the other three.
 Gender, number, animacy: the cue is the pronoun. Held-out nouns are in four groups. Nouns of group 0 occur with subject
 forms only in test, nouns of group 1 with possessive forms only in test; the same holds for groups 2 and 3 and dev. All
 other nouns occur only in training, with any form.
-Role types: type k uses the names of coset 2k only in test and those of coset 2k + 1 only in dev. Octads replace the
-voice type and use its names. `WithheldPairs` defines the pairs of predicate and state that occur in training.
+Role types: type k uses the names of coset 2k only in test and those of coset 2k + 1 only in dev. The cue types
+`composition` and `short_text` use the names of the type `voice`. `WithheldPairs` defines the pairs of predicate and
+state that occur in training.
 """
 
 from __future__ import annotations

@@ -96,8 +96,8 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
     """Return the documents of a file.
 
-    `ends`, the value of `setting`, is "inclusive" or "exclusive"; if it is None, the spans must show which. It does not
-    apply to fields whose ends are fixed.
+    `ends` is "inclusive" or "exclusive"; if it is None, the spans must show which. It does not apply to fields whose
+    ends are fixed. Error messages call it `setting`.
 
     Raises:
         UserError: a line is invalid, the file has no document, or the spans do not show whether ends are inclusive.

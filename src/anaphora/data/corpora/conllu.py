@@ -179,7 +179,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         self._governors: list[tuple[str, str, int | None]] = []  # location, HEAD and word index of each of its rows
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the meaning of the parts of the document's brackets, which must come before its first word."""
+        """Set the names of the parts of brackets; their declaration must come before the document's first word."""
         if self.words:
             raise UserError(
                 f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "

@@ -190,9 +190,9 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
-    The other candidates are people of the same or unknown gender. If there are at least two of them, an item sometimes
-    offers two of them without the antecedent. There is no item if no person of known gender is mentioned twice, a
-    pronoun has the opposite gender, there is no other candidate, or the case of the new pronoun is unclear.
+    The other candidates are people of the same or unknown gender. If there are at least two of them, the candidates
+    are sometimes two of them, without the antecedent. There is no item if no person of known gender is mentioned twice,
+    a pronoun has the opposite gender, there is no other candidate, or the case of the new pronoun is unclear.
     """
     text = people.text
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
