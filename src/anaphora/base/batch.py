@@ -1,4 +1,4 @@
-"""Model inputs as tensors: packed rows of tokens, and their pronoun items."""
+"""Model inputs as tensors: packed rows of tokens, and the pronouns and candidates (items) in them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class EncoderInput:
 
 @dataclass(frozen=True)
 class Batch:
-    """Batch of R packed rows of T tokens with N items, each of which has at most M candidates.
+    """Batch of R packed rows of T tokens with N items: pronouns with at most M candidates each.
 
-    Flat positions are row * T + token. The items of labelled texts have labels in place of candidates.
+    Flat positions are row * T + token. In labelled texts, each text is an item, with labels in place of candidates.
     """
 
     inputs: Tensor  # (R, T) token ids of the encoder's input, corrupted for a masked-language-model loss
@@ -56,16 +56,16 @@ class Batch:
 
     @property
     def item_starts(self) -> Tensor:
-        """Return the flat position of the first token of each sentence: (N,)."""
+        """Return the flat position, row * T + token, of the first token of each sentence: (N,)."""
         return ((self.positions == 0) & (self.segments >= 0)).flatten().nonzero().squeeze(1)
 
     @property
     def right_answers(self) -> Tensor:
-        """Return a mask of the correct answers, (N, M + 1): the antecedents, or else "none of them" (last)."""
+        """Return a mask of the correct answers, (N, M + 1): the antecedents; without any, the last column ("none")."""
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def row_and_token(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the row and the token in the row of each flat position: (P,) -> (P,), (P,)."""
+        """Split flat positions, row * T + token, into row and token indices: (P,) -> two of (P,)."""
         length = self.ids.shape[1]
         return positions // length, positions % length
 

@@ -47,7 +47,7 @@ def _files(name: str) -> Iterator[Path]:
 
 @functools.cache
 def _file(name: str) -> tuple[Path, ...]:
-    """Return the file of a module or package; () for a name defined inside a module."""
+    """Return the file of a module or package as a tuple of one path; () for a name defined inside a module."""
     place = _SOURCES / name.replace(".", "/")
     return tuple(path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file())
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-"""Allowed names of the device on which a run is trained; `auto` chooses one that this machine has."""
+"""Allowed names of the device on which a model is trained; `auto` chooses one that this machine has."""
 
 
 @dataclass(kw_only=True)
@@ -29,7 +29,7 @@ class Device:
 
 @dataclass(kw_only=True)
 class RunsDevice:
-    """Device on which a command trains and measures runs."""
+    """Device on which a command trains models and measures their runs."""
 
     device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
 

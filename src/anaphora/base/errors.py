@@ -43,7 +43,7 @@ class FailedRunsError(UserError):
 
 
 def shortened(message: str) -> str:
-    """Remove the middle of a long message; it starts with the setting or file and ends with the allowed values."""
+    """Remove the middle of a long message; its start names the setting or file, its end the allowed values."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2

@@ -88,7 +88,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def stored_settings(settings: DataclassInstance) -> dict[str, Any]:
-    """Return settings as `read_json` returns them after `write_json` has stored their fields."""
+    """Return settings as the dictionary that `read_json` gives after `write_json`; so tuples become lists."""
     stored: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return stored
 
@@ -324,7 +324,7 @@ def _new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
 
 
 def _own(handle: int) -> bool:
-    """Lock a new draft and return True; return False if another process has already removed the draft."""
+    """Lock a new draft and return True; return False if another process has removed the draft in the meantime."""
     with contextlib.suppress(OSError):
         return not has_fcntl or (lock_descriptor(handle, blocking=False) and os.fstat(handle).st_nlink > 0)
     return True

@@ -35,7 +35,7 @@ def no_folder_error(setting: str, name: str) -> UserError:
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """Return advice on converting pickled weights if the safetensors file is missing; "" if there are no pickles."""
+    """Return the end of a message about a missing safetensors file: advice to convert pickles; "" without pickles."""
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 

@@ -132,7 +132,7 @@ def language_of(text: str) -> str:
 
 
 def is_contradicted(language: str, text: str) -> bool:
-    """Return whether a text's letters rule out its language: "en" if all are Chinese, "zh" if none is East Asian.
+    """Return whether a text's letters rule out `language`: "en" if all are Chinese, "zh" if none is East Asian.
 
     A text without letters rules out no language; tokens like [MASK] are ignored. An English text may contain Chinese
     names, and a Chinese text English names.

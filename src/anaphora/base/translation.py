@@ -45,7 +45,7 @@ def environment_language(otherwise: str = "en") -> str:
 
 @contextmanager
 def spoken_in(language: str) -> Iterator[None]:
-    """Make `_` translate into a language inside the `with` block."""
+    """Set the language into which the function `_` translates inside the `with` block."""
     token = _SPOKEN.set(language)
     try:
         yield

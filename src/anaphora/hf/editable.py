@@ -31,7 +31,7 @@ _NOT_CAUSAL = N_("{model}: it does not predict masked words, and its attention i
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """Model whose attention can be edited by interventions, and the edit point of each layer with attention."""
+    """Model whose attention can be edited by interventions, at the edit point (softmax and product) of each layer."""
 
     model: TransformersModel
     points: Sequence[EditPoint]
@@ -58,7 +58,7 @@ class EditableModel:
             with padding unless texts are processed separately.
 
         Raises:
-            UserError: attention in these texts differs from that in the probe, or the model cannot process a text.
+            UserError: the model cannot process a text, or computes attention by other operations than in the probe.
         """
         part, reading, edits = self.model.model, self.model.reading, self._edits_by_block(interventions)
         rows, length = len(tokens), max(len(one.ids) for one in tokens)

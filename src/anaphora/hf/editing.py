@@ -201,7 +201,7 @@ def edited_attention(
         part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
 
     Raises:
-        UserError: the attention in this pass differs from that in the probe.
+        UserError: this pass computes attention by other operations than the pass over the probe.
     """
     with (
         running_modules(part) as running,
@@ -225,7 +225,7 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 class EditOfOneText(Edit):
     """Edit of a batch, applied in a separate forward pass over one of its texts.
 
-    The passes share `tables`, so that the edit has received the whole batch after the last pass.
+    The edit always receives tensors for the whole batch. The passes share these in `tables` and fill them text by text.
 
     Args:
         edit: edit of the batch.

@@ -1,7 +1,7 @@
 """Attention function that a model of `transformers` uses while its attention maps are read.
 
 Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function below mixes
-values like this package's encoder and records the weights that a tap requests. Without a tap it is ordinary
+values like this package's encoder and records the weights that an `AttentionTap` requests. Without a tap it is ordinary
 attention. B batch, T tokens, H heads, D features per head, Q queries.
 """
 
@@ -82,7 +82,7 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Record a single forward pass inside the `with` block; the tap may end the pass early."""
+    """Record attention weights in a tap during one forward pass in the `with` block; the tap may end the pass early."""
     token = _ACTIVE.set(tap)
     try:
         with suppress(PassEnded):
@@ -113,8 +113,8 @@ def _attention(
     """Compute attention (signature as transformers requires); keys and values may have fewer than H heads.
 
     Raises:
-        UserError: the family gives its own attention function a tensor that this function does not know, such as
-            sinks, or the tokens that a query may see, which may matter in long texts alone.
+        UserError: the model passes a tensor that this function does not know, such as attention sinks, or the tokens
+            that each query may see. Such a tensor may have an effect in long texts only.
     """
     unknown = [name for name, one in options.items() if isinstance(one, Tensor) and name not in _KNOWN_TENSORS]
     if unknown:

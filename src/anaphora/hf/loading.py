@@ -118,7 +118,7 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
-    """Check that transformers splits texts as tokenizer.json does, of which many of its classes read only a part."""
+    """Check that transformers splits texts as tokenizer.json does; many tokenizer classes read only a part of it."""
     if path is None or not getattr(tokenizer, "is_fast", False):
         return
     written = Tokenizer.from_file(str(path))
@@ -145,7 +145,7 @@ def _shown(tokens: list[str], start: int) -> str:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return the local path, by file name, of the weight file or else of the index of several; empty without both."""
+    """Return {file name: local path} of the single weight file, or else of the index of several; {} without both."""
     paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
     return next(({name: path} for name, path in paths if path is not None), {})
 
@@ -164,7 +164,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the Auto class for a stored model: the key of `_class_names` with its class, or else `AutoModel`."""
+    """Return the Auto class that loads a stored model, by the class name in its config.json; by default `AutoModel`."""
     for automatic, names in _class_names().items():
         if any(name in names for name in config.architectures or ()):
             return getattr(transformers, automatic)

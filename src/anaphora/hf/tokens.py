@@ -202,7 +202,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 
 
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
-    """Return the number of rows of each position table, from the first row that a text uses."""
+    """Return how many rows of each position-embedding table a text can use; some models reserve the first rows."""
     lookups = _Lookups()
     with torch.inference_mode(), restored(part), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
@@ -223,7 +223,7 @@ def _first_position(rows: Tensor, count: int) -> int | None:
 
 
 class _Lookups(TorchFunctionMode):
-    """Recorder of embedding lookups; each is stored as its row indices and the number of rows of the table."""
+    """Recorder of embedding lookups; each is stored as row indices and the number of rows of the embedding table."""
 
     def __init__(self) -> None:
         super().__init__()

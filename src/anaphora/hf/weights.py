@@ -98,7 +98,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes unquantised weights and no class of another family or of its own code."""
+    """Check that a config.json describes unquantised weights, and neither a class of another family nor own code."""
     quantised = config.get("quantization_config") or config.get("compression_config")
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
@@ -125,7 +125,7 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def _is_own_code(name: str, family: object) -> bool:
-    """Return whether transformers knows a family without a class of this name, in small or capital letters."""
+    """Return whether transformers knows a model family but has no class of this name, ignoring case."""
     known: Any = import_module("transformers.models.auto.configuration_auto")
     names = (one.lower() for one in dir(import_module("transformers")))
     return family in known.CONFIG_MAPPING_NAMES and name.lower() not in names

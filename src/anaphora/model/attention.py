@@ -16,7 +16,7 @@ from anaphora.model.linear import Linear
 from anaphora.model.mixer import AttentionContext, Mixer
 
 Queries = tuple[Tensor, Tensor]
-"""Row index and token index of each query: two of (Q,)."""
+"""Batch row and token index of each query: two of (Q,)."""
 
 
 def attend(
@@ -217,7 +217,7 @@ class Attention(Mixer):
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
     """Return the attention weights of selected queries: (Q, H, T).
 
-    Queries and keys are (B, H, T, D), the bias and the scale as in `attend`; `queries` are the row index and the token
+    Queries and keys are (B, H, T, D), the bias and the scale as in `attend`; `queries` are the batch row and the token
     index of each selected query, two of (Q,).
     """
     row, token = queries
@@ -233,13 +233,13 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return each query's index within its row, (Q,), and the largest number of queries per row; `row` is sorted."""
+    """Return each query's index within its batch row, (Q,), and the most queries in a row; `row` is sorted."""
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 
 
 def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> tuple[Tensor, Tensor]:
-    """Return the row indices, (B, 1), and the token indices, (B, most), of each row's queries, padded with token 0."""
+    """Return each batch row's index, (B, 1), and its queries' token indices, (B, most), padded with token 0."""
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token

@@ -19,8 +19,8 @@ from anaphora.settings.model import encoder as model_settings
 class Encoder(nn.Module):
     """Encoder: token embedding (optionally with position encoding and norm), blocks, and a final norm for pre-norm.
 
-    Rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 is padding), and
-    `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
+    Batch rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 for
+    padding), and `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
 
     Args:
         chosen: settings of the model.
@@ -97,8 +97,8 @@ class Encoder(nn.Module):
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
         """Compute hidden states, (B, T, W).
 
-        If not all states are needed, `needed` holds the sorted, distinct flat positions, row * T + token, of those that
-        are, (P,). The last block is computed for these tokens only; the other states are zeros.
+        If `needed` is given, it holds the sorted, distinct flat positions, row * T + token, of the needed states, (P,).
+        The last block is then computed for these tokens only, and the other states are zeros.
         """
         for layer in self.passes(tokens):  # one at a time, so that the memory of each layer is freed
             last = layer

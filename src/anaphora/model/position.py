@@ -135,7 +135,7 @@ class T5Relative(Position):
     """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
     Each direction has half of the buckets; half of these are single distances, the rest grow logarithmically up to
-    `max_distance`. All layers share the table.
+    `max_distance`. All layers share the table of biases.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:

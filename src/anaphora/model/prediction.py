@@ -44,7 +44,7 @@ def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
 
 
 def query_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
-    """Return one vector per item, the mean over its query tokens: (N, W)."""
+    """Return one vector per item, the mean over the tokens of its pronoun (or mask): (N, W)."""
     return group_mean(output.hidden[batch.query_positions], batch.query_items, len(batch.present))
 
 
@@ -77,7 +77,7 @@ def full_precision(values: Tensor) -> Tensor:
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads, and the head of a model without answers.
+    """Base class of prediction heads, and the prediction head of a model that gives no answers.
 
     The last column of the scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
     """
@@ -87,11 +87,11 @@ class PredictionHead(nn.Module):
         self.none_of_them = none_of_them
 
     def needs_rows(self) -> bool:
-        """Return whether the head needs `EncoderOutput.rows`."""
+        """Return whether the prediction head needs attention rows (`EncoderOutput.rows`)."""
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the flat positions of the hidden states that the head needs: (P,) each; empty here."""
+        """Return the flat positions of the hidden states that the prediction head needs: (P,) each; empty here."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
@@ -117,7 +117,7 @@ class PredictionHead(nn.Module):
 
 
 class Word(PredictionHead):
-    """Head that predicts the antecedent's word from the query's vector, over the whole vocabulary.
+    """Prediction head that predicts the antecedent's word from the pronoun's vector, over the whole vocabulary.
 
     A candidate's score is the mean log-probability of its tokens; for "none of them" it is that of [NONE].
     """
@@ -145,7 +145,7 @@ class Word(PredictionHead):
 
 
 class Slot(PredictionHead):
-    """Head that predicts the antecedent's slot from the query's vector.
+    """Prediction head that predicts the antecedent's slot from the pronoun's vector.
 
     Each candidate has a slot: a number from 1, whose embedding is added to the embeddings of the candidate's tokens.
     """
@@ -168,7 +168,7 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """Head whose scores are the log attention masses on the candidates, and on [CLS] for "none of them", in one row."""
+    """Prediction head with log attention masses of one head as scores, on candidates and [CLS] ("none of them")."""
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -195,7 +195,7 @@ class Pointer(PredictionHead):
 
 
 class Bilinear(PredictionHead):
-    """Head with bilinear scores, query @ A @ candidate / sqrt(W); "none of them" is a trained candidate vector."""
+    """Prediction head with scores query @ A @ candidate / sqrt(W); "none of them" is a trained candidate vector."""
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -212,7 +212,7 @@ class Bilinear(PredictionHead):
 
 
 class Pair(PredictionHead):
-    """Head that scores [p; c; p * c] with a network, where p is the pronoun's vector and c the candidate's.
+    """Prediction head that scores [p; c; p * c] with a network; p is the pronoun's vector and c the candidate's.
 
     The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a
     trained candidate vector. If `heads` is above 0, the log attention masses on the candidate in all heads are further
@@ -244,14 +244,14 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10 of each head's mass on each candidate, which is 0 for a mass of 1%: (N, M, L * H)."""
+        """Return 2 + log10 of each head's attention mass on each candidate, which is 0 at 1%: (N, M, L * H)."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 class Label(PredictionHead):
-    """Head that predicts a text's label from its mean or first hidden state; the labels are scored like candidates."""
+    """Prediction head for a text's label, from its mean or first hidden state; labels are scored like candidates."""
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

@@ -80,7 +80,7 @@ class PronounModel(nn.Module):
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=None)
 
     def forward_with_rows(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch; also return the query tokens' attention rows in every layer and head."""
+        """Encode a batch; also return the attention rows of the query (pronoun) tokens in every layer and head."""
         queries, needed = batch.row_and_token(batch.query_positions), self._needed_positions(batch)
         hidden, rows = self.encoder.forward_with_rows(self.encoder_input(batch), queries, needed)
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=rows)
@@ -91,7 +91,7 @@ class PronounModel(nn.Module):
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return the mask of the query tokens, (R, T), if they form a second sequence; otherwise None."""
+        """Return the mask of the query (pronoun) tokens, (R, T), if they form a second sequence; otherwise None."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
@@ -99,10 +99,10 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Check that the model can encode a text without a query.
+        """Check that the model can encode a text without a query, that is, without a marked pronoun.
 
         Raises:
-            UserError: the query is a second sequence (`model.second_sequence`).
+            UserError: the model needs the pronoun as a second sequence (`model.second_sequence`).
         """
         if self.encoder.settings.second_sequence:
             raise UserError(

@@ -1,1 +1,1 @@
-"""Runs: their directories, settings, initial weights and items, and the machine and processes that train them."""
+"""Training runs: directories with settings and weights, start models, items to evaluate, machine and processes."""

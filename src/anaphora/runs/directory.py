@@ -63,7 +63,7 @@ class RunFiles:
 
 @dataclass(frozen=True)
 class Run:
-    """Finished run, or pretrained weights opened as a run."""
+    """Finished run (a trained model with its settings), or pretrained weights opened as a run."""
 
     directory: Path  # folder for measurements on the run
     config: Config

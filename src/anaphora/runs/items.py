@@ -75,7 +75,7 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
-    """Return the training, development and evaluation splits of a command.
+    """Return the training, development and evaluation examples that a command uses.
 
     Args:
         data: data settings of the items; by default the run's own.
@@ -106,7 +106,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model, none of which may be longer than the model allows."""
+    """Encode examples for the run's model; raise a UserError if one is longer than the model allows."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded

@@ -1,4 +1,4 @@
-"""Start models: runs of this package, or pretrained weights in a folder or on the hub; no heavy imports."""
+"""Models from which training starts: runs, or pretrained weights in a folder or on the hub; no heavy imports."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return the path and value of the first setting that differs; None if all settings are equal."""
+    """Return `path (value)` of the first setting in which `one` differs from `other`; None if all are equal."""
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):

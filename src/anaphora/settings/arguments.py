@@ -21,7 +21,7 @@ from anaphora.settings.typed import Setting, construct
 from anaphora.settings.variants import VARIANTS
 
 ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
-"""Entry of a list: a quoted string, or the text up to the next comma."""
+"""Pattern of one element of a list: a quoted string, or the text up to the next comma."""
 _INSTALLED = Path(__file__).parents[1] / "configs"
 CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "configs"
 """Folder of the YAML configurations, in the installed package or in the repository."""
@@ -30,9 +30,9 @@ CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "co
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
-    Brackets around a list are optional; an entry with a comma needs quotes. If another setting is given twice, the last
-    value counts. The value of a slot, such as `data`, is the name of a variant or of a file in `configs`; further
-    arguments can set the variant's settings, as in data=gap data.path=folder.
+    Brackets around a list are optional; an element with a comma needs quotes. A list must not be given twice; of any
+    other setting, the last value counts. The value of a slot, such as `data`, is the name of a variant or of a file in
+    `configs`; further arguments can set the variant's settings, as in data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or

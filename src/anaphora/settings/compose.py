@@ -1,4 +1,4 @@
-"""Composition of settings with Hydra, and sweeps."""
+"""Composition of settings with Hydra, and sweeps (several runs of one command)."""
 
 from __future__ import annotations
 

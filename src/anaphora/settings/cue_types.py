@@ -8,7 +8,7 @@ from anaphora.base.checks import one_of
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 
-SET_CUE_TYPES = ("selection", "gender", "number", "animacy")  # cue types that do not depend on word order
+SET_CUE_TYPES = ("selection", "gender", "number", "animacy")  # cues that decide in any order of candidates
 ROLE_CUE_TYPES = {
     "en": ("causality", "winograd", "voice", "reflexive"),
     "zh": ("causality", "winograd", "voice", "reflexive", "ba_bei"),
@@ -16,8 +16,8 @@ ROLE_CUE_TYPES = {
 """Cue types that depend on the participants' semantic roles (who did what to whom), by language."""
 BINDING = "binding"  # optional role-cue type: reflexives whose form does not reveal which name is the antecedent
 COMPOSITION = "composition"
-"""Optional cue type: octads in which predicate, state and voice together determine the antecedent."""
-SHORT_TEXT = "short_text"  # optional cue type: octads in short texts, most of which mention the participants again
+"""Optional cue type: sets of eight sentences in which predicate, state and voice determine the antecedent."""
+SHORT_TEXT = "short_text"  # optional cue type: compositions told in a few sentences, most of which repeat the names
 ALL_TYPES = tuple(dict.fromkeys((*SET_CUE_TYPES, *sum(ROLE_CUE_TYPES.values(), ()), BINDING, COMPOSITION, SHORT_TEXT)))
 MAX_TRAINING_ASIDES = 3  # maximum number of asides (inserted sentences) before a pronoun in the training split
 

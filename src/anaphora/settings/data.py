@@ -32,7 +32,7 @@ class Data:
         checks.at_least("data.seed", self.seed, 0)
 
     def build(self) -> tuple[Splits, ReadingReport]:
-        """Read the items by split and a report on dropped rows; raise a `UserError` for a missing or invalid file."""
+        """Return each split's items and a report on dropped rows; raise `UserError` for a missing or invalid file."""
         if not self.reader:
             raise UserError(f"data.kind ({self.kind!r}) is not one that can be read")
         items: tuple[Splits, ReadingReport] = import_module(self.reader).read(self)
@@ -52,7 +52,7 @@ class NoData(Data):
 
 @dataclass(kw_only=True)
 class ControlledCorpus(Data):
-    """The built-in corpus: sets of four or eight sentences (quads, octads) that differ only in cue and word order."""
+    """The built-in corpus: sets of mostly four sentences (quads) with every combination of cue and candidate order."""
 
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
@@ -61,7 +61,8 @@ class ControlledCorpus(Data):
     # Number of items per language of the stratum `main` in the test split, and again in the dev split (slightly more if
     # needed to keep quads whole). Most of the other strata have a tenth as many items, which are added to these.
     test_items: int = 3_000
-    # Maximum number of asides before a test pronoun; above 3 (the maximum in training), all numbers are equally likely.
+    # Maximum number of asides (inserted sentences) before a test pronoun; above 3 (the maximum in training), all
+    # numbers are equally likely.
     test_asides: int = 3
     # Types of cue, as in [gender, voice]; by default all except binding, composition and short_text.
     types: list[str] = field(default_factory=list)
@@ -320,7 +321,7 @@ class ClusterLines(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class TextCorpus(ExternalCorpus):
-    """Texts without pronoun questions; each subclass is a variant."""
+    """Texts in which no pronouns and candidates are marked; each subclass is a variant."""
 
 
 @dataclass(kw_only=True)

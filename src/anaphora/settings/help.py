@@ -161,7 +161,7 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return the lines of an entry in two columns; the explanation of a long entry starts on the next line."""
+    """Return the lines of a setting in two columns: its name, and its explanation, which starts below a long name."""
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False

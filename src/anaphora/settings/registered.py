@@ -1,6 +1,6 @@
 """Variants from outside the package, which `settings.variants.register` adds, and the source code that builds them.
 
-Code that only asks for these does not depend on the settings of models and vocabularies.
+Code that only looks up such variants can import this module without the settings of models and vocabularies.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class Config:
         return bool(folds) and self.validation.keep != "last"
 
     def supervises(self, layer: int, head: int) -> bool:
-        """Return whether a loss acts directly on a head's rows: supervision, or the loss of the prediction head."""
+        """Return whether a loss acts directly on a head's attention rows: supervision or the prediction head's loss."""
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
             return True
@@ -120,7 +120,7 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Check, before a sweep job is trained, that its objective can be measured."""
+        """Check, before training in a sweep, that the objective can be measured."""
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
                 f"objective ({self.objective}): task.prediction=none on data={self.data.kind} has no validation loss; "
@@ -223,7 +223,7 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Return whether two runs agree in every setting that changes results, apart from rounding and dropout masks.
+    """Return whether two runs have the same settings, except those that change only rounding or dropout masks.
 
     Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. If `wanted`
     lists no labels, the stored ones, which training took from the data, are not compared either.

@@ -17,7 +17,7 @@ LATEST_END = 2 / 3  # maximum `end` of a value curriculum, as a share of the ste
 
 @dataclass(kw_only=True)
 class Batching:
-    """Packing of sentences into rows and batches."""
+    """Packing of sentences into the rows of batches."""
 
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
     tokens: int = 4096  # maximum number of tokens in a batch, padding included
@@ -171,7 +171,9 @@ class Validation:
     every: int = 100  # steps between two validations
     patience: int = 0  # stop after this many validations without a lower loss; 0: never stop early
     keep: str = "best"  # which weights to keep: those with the lowest validation loss (best), or the final ones (last)
-    items: int = 2000  # maximum number of development items for validation, evenly spaced; heads are chosen on all
+    # Maximum number of development items for validation during training, evenly spaced; heads are chosen on all
+    # development items.
+    items: int = 2000
 
     def __post_init__(self) -> None:
         at_least("validation.every", self.every, 1)
@@ -193,7 +195,7 @@ DECIDE_RESULTS = ("precision", "compile", "limit_steps", "limit_items")
 class Trainer:
     """Device, precision, logging and limits.
 
-    Precision and limits change results. The kind of device and compilation change the dropout masks. The other settings
+    Precision and limits change results. Compilation and the kind of device change the dropout masks. The other settings
     change results by rounding errors at most.
     """
 

@@ -170,7 +170,7 @@ MOST = 10**9  # maximum of integer settings, such as a number of steps or items;
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Check that a float is finite, a seed in [0, 2**63) and another integer in [-MOST, MOST]; ignore other values."""
+    """Check that floats are finite, seeds in [0, 2**63) and other integers in [-MOST, MOST]; ignore other types."""
     if isinstance(number, bool) or not isinstance(number, int | float):
         return
     if isinstance(number, float):

@@ -30,7 +30,7 @@ from anaphora.settings.registered import REGISTERED, Registration
 
 @dataclass(frozen=True)
 class RecipeSlot:
-    """Replaceable part of a recipe."""
+    """Replaceable part of a recipe (settings of a run), such as the position encoding."""
 
     settings: type[Any]  # base class of the variants' settings; its method `build` declares the slot's arguments
     result: str  # class of the return value of `build`, as "module:name"; "" if `build` returns nothing
@@ -56,7 +56,7 @@ SLOTS: dict[str, RecipeSlot] = {
 
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
-    """Return the settings classes of a slot by kind: the subclasses of `base` in its module.
+    """Return the settings classes of a slot, keyed by their `kind`: the subclasses of `base` in its module.
 
     Abstract base classes, which do not define their own `kind`, and `NoData`, which no option selects, are left out.
     """

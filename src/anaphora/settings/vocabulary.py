@@ -26,7 +26,7 @@ class Vocabulary:
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary of the training texts; a word vocabulary also has `words`, such as Chinese ones."""
+        """Learn the vocabulary of the training texts; a word vocabulary also contains `words`, such as Chinese ones."""
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 

@@ -80,7 +80,7 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 def edit_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
 ) -> tuple[EditPoint, ...]:
-    """Return the edit point of each block of the text part of a model.
+    """Return the edit point (softmax and product) of each block of the text part of a model.
 
     Args:
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.

@@ -26,7 +26,7 @@ _SUM_TOLERANCE = 2e-2
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """Mixture of values by the attention weights of one block."""
+    """Attention weights by which one block mixed its values in a forward pass over one text."""
 
     module: str  # path of the innermost module that computed it, such as "layers.3.self_attn"
     rows: Tensor  # float32 weights, (R, T), ordered by head and token or by token and head
@@ -133,7 +133,7 @@ def _attention_in_steps(
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Dispatch mode that records attention weights among the factors, and saves model weights before they change."""
+    """Dispatch mode that records attention weights in products, and saves model weights before they are overwritten."""
 
     def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -103,7 +103,7 @@ class Probe:
             raise self._refusal(reasons[EAGER]) from None
 
     def edit_points(self, reading: MapReading) -> Sequence[EditPoint]:
-        """Return the verified edit point of each block.
+        """Return the verified edit point (softmax and product) of each block.
 
         Raises:
             UserError: the model's attention cannot be edited; the message names the family and the reason.
@@ -121,9 +121,9 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """Return the mixtures of the model's own implementation, or of sdpa if a fused kernel hides the former.
+        """Return the observed weights of the model's own implementation, or of sdpa if a fused kernel hides them.
 
-        The list is empty if neither mixture can be observed, or if the two implementations give different states.
+        The list is empty if neither can be observed, or if the two implementations give different hidden states.
         """
         try:
             observation, states = self._observe(None, self.alone)
@@ -157,7 +157,7 @@ class Probe:
         return replace(reading, alone=not is_same or self._writes_weights)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return a reading that records the attention weights where the model multiplies its values by them."""
+        """Return the `MapReading` that records attention weights where the model multiplies its values by them."""
         ids = self._two_texts()
         second, _ = self._observe(None, whole_texts(ids[1:], self.has_types))
         if second.attends_elsewhere:
@@ -176,13 +176,13 @@ class Probe:
             return maps_at_points(self.model, points, inputs, heads)
 
     def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
-        """Return the maps of one text, (1, H, T, T) each, from mixtures with one matrix per head."""
+        """Return the maps of one text, (1, H, T, T) each, from observed weights with one matrix per head."""
         if not all(one.is_by_head for one in mixings):
             raise UserError("the order of the rows of its products is not known")
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the reading of maps of one text, with their layers, number of heads, causality and attention sink."""
+        """Return the `MapReading` for maps of one text: layers, number of heads, causality and attention sink."""
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -217,7 +217,7 @@ class Probe:
         return maps
 
     def _compare(self, maps: Sequence[Tensor], mixings: Sequence[Mixing], exactly: bool = False) -> None:
-        """Check that each map equals the weights of the mixture at the same index."""
+        """Check that each map equals the observed weights of the block at the same index."""
         if not maps:
             raise UserError("they give no attention weights")
         for place, one in enumerate(maps):

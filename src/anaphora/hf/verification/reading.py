@@ -55,7 +55,7 @@ class MapReading:
 
 
 def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
-    """Return the tokens of a text after the sink, which counts as a special token."""
+    """Return the tokens of a text after the attention sink, which counts as a special token."""
     return replace(
         tokens,
         ids=(-1, *tokens.ids),
@@ -66,7 +66,7 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add any sink to the weights of layers with attention, and zeros for layers without it that precede the last one.
+    """Add the attention sink, if any, to the weights, and zeros for layers without attention before the last with it.
 
     The weights are whole maps, (L, H, T, T), or single rows, (L, H, T).
     """
@@ -79,7 +79,7 @@ def placed(weights: Tensor, reading: MapReading) -> Tensor:
 
 
 def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the sink, if there is one, to weights (L, H, T, T) or (L, H, T).
+    """Add the attention sink, if there is one, to weights (L, H, T, T) or (L, H, T).
 
     The new first column is the difference between 1 and the sum of a row. Whole maps also get a first row, in which the
     sink attends only to itself.

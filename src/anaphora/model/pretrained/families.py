@@ -21,13 +21,13 @@ class Family:
     """Names and conventions of a family of published encoders.
 
     Attributes:
-        prefix: prefix of the encoder's tensor names in files that also contain a head.
+        prefix: prefix of the encoder's tensor names in files that also contain a task-specific head.
         fields: our names of shape settings, mapped to fields of config.json.
         block: prefix of a block's tensor names; the index of the block follows it.
         tensors: our names of a block's modules, mapped to the published ones; each module has a weight and a bias.
         output: our names of the parts of the vocabulary output, mapped to the names of their tensors or modules.
         output_activation: activation of the vocabulary output; None if it is that of the encoder.
-        padded_positions: whether the first rows of the position table are reserved for padding.
+        padded_positions: whether the first rows of the position-embedding table are reserved for padding.
     """
 
     prefix: str
@@ -39,7 +39,7 @@ class Family:
     padded_positions: bool = False
 
     def first_position(self, config: Mapping[str, Any]) -> int:
-        """Return the index of the first used row of the position table; in RoBERTa this is the padding id plus 1."""
+        """Return the first used row of the position-embedding table; in RoBERTa this is the padding id plus 1."""
         return int(config.get("pad_token_id", 1)) + 1 if self.padded_positions else 0
 
 

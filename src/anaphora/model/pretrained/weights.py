@@ -36,13 +36,13 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
 
     The vector of token type 0, the type of every token in a single text, is added to all token embeddings; with a tied
-    output, this adds the same constant to all logits of a position. Rows of the position table before the first
-    position of a text are dropped.
+    output, this adds the same constant to all logits of a position. Rows of the position-embedding table
+    before the row of the first position are dropped.
 
     Args:
         model: model that receives the weights, including the vocabulary output if the folder has one.
         folder: folder with config.json and model.safetensors.
-        rows: row index in the published token table for each of our tokens; None for the mean of all rows.
+        rows: row index in the published token-embedding table for each of our tokens; None for the mean of all rows.
 
     Raises:
         UserError: a file is missing or broken, or the tensors do not match config.json or `rows`.
@@ -111,7 +111,7 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return the rows of a published table in the order of our tokens; a token without a row gets the mean row."""
+    """Return a published tensor's rows, one per token, in the order of our tokens; new tokens get the mean row."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 

@@ -150,5 +150,5 @@ def slots_of(prediction: Prediction) -> int:
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Return whether the head compares pronoun and candidate states, so that no attention between them is needed."""
+    """Return whether a prediction head compares pronoun and candidate states, which needs no attention between them."""
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
