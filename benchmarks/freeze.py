@@ -192,7 +192,7 @@ def read_all(folder: Path) -> dict[str, Any]:
 
 
 def kind_of(path: Path, key: str) -> str:
-    """Return the kind of a value in the printed counts."""
+    """Return the kind of data that a value belongs to, such as "weights", for the printed counts."""
     if path.suffix == ".html":
         return "explorer's data" if ":explorer" in key else "numbers of the page"
     names = {".csv": "tables", ".parquet": "rows and scores", ".safetensors": "weights"}

@@ -28,7 +28,7 @@ from benchmarks.speed.stopwatch import OURS, Measurement, Variant, measure_inter
 TEXTS_AT_ONCE = 32
 """Batch size in texts, equal to that of the package's reader."""
 LAST = 20
-"""Number of sentences whose rows are compared."""
+"""Number of sentences whose attention rows are compared."""
 
 
 def sentences(count: int) -> list[Example]:
@@ -40,7 +40,7 @@ def sentences(count: int) -> list[Example]:
 
 
 def eager_rows(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Iterator[NDArray[np.float32]]:
-    """Yield each pronoun's rows, (L, H, T), from whole maps in eager mode, sorted by text length."""
+    """Yield each pronoun's attention rows, (L, H, T), from whole maps in eager mode, sorted by text length."""
     encoded = tokenizer([example.text for example in examples], return_offsets_mapping=True)
     ids, places = encoded["input_ids"], encoded["offset_mapping"]
     order = sorted(range(len(examples)), key=lambda item: len(ids[item]))
@@ -56,7 +56,7 @@ def eager_rows(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Itera
 
 
 def our_rows(model: TransformersModel, examples: Sequence[Example], head: Head | None) -> Iterator[NDArray[np.float32]]:
-    """Yield the same rows as read by this package; (1, 1, T) for a single head."""
+    """Yield each pronoun's attention rows as read by this package, (L, H, T), or (1, 1, T) for a single head."""
     return (record.weights for _, record in model.numbered_records(examples, head=head))
 
 
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def check_equal(ours: TransformersModel, peer: Any, examples: Sequence[Example], head: Head) -> None:
-    """Check that all three methods give the same rows for each sentence."""
+    """Check that all three methods give the same attention rows for each sentence."""
     for example in examples:
         (expected,) = eager_rows(peer, ours.tokenizer, [example])
         (every,), (one,) = our_rows(ours, [example], None), our_rows(ours, [example], head)

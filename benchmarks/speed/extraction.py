@@ -1,4 +1,4 @@
-"""Speed of attention extraction: the pronoun's rows in all layers and heads, in sentences per second.
+"""Speed of extracting the pronoun's attention rows in all layers and heads, in sentences per second.
 
 All variants return one checked record for each sentence, and the time includes batching.
 """
@@ -62,7 +62,7 @@ def _extract_peer(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -
 
 
 def peer_records(model: nn.Module, data: EncodedSplit, rows: list[list[int]]) -> list[AttentionRecord]:
-    """Extract the pronoun's rows from BertModel's whole maps, for batches with one sentence per row."""
+    """Extract the pronoun's attention rows from BertModel's maps, for batches with one sentence per batch row."""
     batch = data.batch(rows).to(next(model.parameters()).device)
     with torch.inference_mode():
         maps = model(input_ids=batch.inputs, attention_mask=attention_mask(batch), output_attentions=True).attentions

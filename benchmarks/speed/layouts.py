@@ -1,4 +1,4 @@
-"""Batch layouts to compare, as batches of rows of sentence indices."""
+"""Batch layouts to compare: the sentence indices in each row of each batch."""
 
 from __future__ import annotations
 

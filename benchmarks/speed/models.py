@@ -63,7 +63,7 @@ def _bert_config(size: EncoderSize, attention: str, positions: int, vocabulary: 
 
 
 class LeanBertMaskedLM(nn.Module):
-    """BertModel with logits only at masked tokens, its fastest comparable form."""
+    """BertModel with vocabulary logits only at masked tokens, which is its fastest comparable form."""
 
     def __init__(
         self, size: EncoderSize, positions: int, vocabulary: int = VOCABULARY, tied_output: bool = False
@@ -82,7 +82,7 @@ class LeanBertMaskedLM(nn.Module):
 
 
 class FullBertMaskedLM(nn.Module):
-    """Unmodified BertForMaskedLM, with its head, tied weights, and logits at every token."""
+    """Unmodified BertForMaskedLM, with its output layers, tied weights, and logits at every token."""
 
     def __init__(self, size: EncoderSize, positions: int, vocabulary: int) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ class BenchmarkTable:
 
     @property
     def peers(self) -> list[Measurement]:
-        """Return the measurements of the peers, to which the others are compared."""
+        """Return the measurements of peers (other libraries), with which all measurements are compared."""
         return [row for row in self.rows if row.variant.is_peer]
 
     def terminal_table(self) -> rich_table.Table:

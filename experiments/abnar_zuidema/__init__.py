@@ -1,1 +1,1 @@
-"""Do attention rollout and flow rank tokens as blank-out does? Replication of Abnar and Zuidema 2020, table 1."""
+"""Do rollout and flow rank tokens as blank-out (masking a token) does? Abnar and Zuidema 2020, table 1, replicated."""

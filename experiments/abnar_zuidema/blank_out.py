@@ -1,4 +1,4 @@
-"""Importance of each token by blank-out, and attention of [CLS] to each token by raw weights, rollout and flow.
+"""Importance of each token by blank-out (masking it), and attention of [CLS] to it by raw weights, rollout and flow.
 
 Axes are N (items), L (layers) and T (tokens of one item: [CLS] and its words).
 """
@@ -77,7 +77,7 @@ def token_ids(data: EncodedTexts) -> list[list[int]]:
 
 
 def cls_attention_maps(model: PronounModel, ids: Sequence[int]) -> dict[str, Floats]:
-    """Return the weights in the row of [CLS] of one sentence after each layer: (L, T) for each map in `MAPS`.
+    """Return the attention weights of [CLS] in one sentence after each layer: (L, T) for each map in `MAPS`.
 
     Heads are averaged, Abnar and Zuidema 2020, section 3.
     """

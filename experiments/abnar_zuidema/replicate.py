@@ -27,7 +27,7 @@ _TEST_SEED, _TRAINING_SEED = 1, 0
 
 
 def replicate(settings: Replication) -> dict[str, Any]:
-    """Train missing runs, measure all runs, print the table, and write metrics, table and figure.
+    """Train missing models, measure all models, print the table, and write metrics, table and figure.
 
     Returns:
         The contents of `metrics.json`.

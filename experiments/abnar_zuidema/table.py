@@ -49,8 +49,8 @@ def build_metrics(
 ) -> dict[str, Any]:
     """Return all results as JSON values, rounded to six decimals.
 
-    Means and standard deviations are over items and seeds. Bootstrap intervals are over templates, of the items' means
-    over the seeds, and so do not include the variation between seeds, which is in `seeds`.
+    Means and standard deviations are over items and seeds. For the intervals, the bootstrap resamples templates, with
+    each item's mean over the seeds; the variation between seeds is in `seeds` only.
     """
     stacked = {key: np.stack([result.correlations[key] for result in results]) for key in results[0].correlations}
     tables = {
@@ -103,7 +103,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
-    """State which of rollout and flow beats raw attention at the last layer: interval above 0, and in every seed."""
+    """State which of rollout and flow beats raw attention at the last layer: the interval and all seeds are above 0."""
     better_than_raw = [
         name
         for name, cell in over_raw.items()

@@ -53,9 +53,9 @@ class EverydayScene:
         name: the commonsense knowledge that disambiguates the pronoun.
         classes: noun classes of {A}, and of {B}.
         agreements: all combinations of gender and number that both participants can have.
-        forward: wordings in which {A} comes first.
-        backward: wordings in which {B} comes first; empty if the two nouns can be exchanged instead.
-        link: text between a wording and a reading.
+        forward: descriptions of the situation in which {A} comes first (wordings).
+        backward: descriptions in which {B} comes first; empty if the two nouns can be exchanged instead.
+        link: text between a description and a reading.
         readings: clauses in which the pronoun refers to {A}, and clauses in which it refers to {B}.
     """
 

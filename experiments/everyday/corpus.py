@@ -20,7 +20,7 @@ from experiments.everyday import content, scenes
 from experiments.everyday.scenes import EVERYDAY, REWORDED, EverydayGenerator
 from experiments.everyday.settings import EverydayCorpus
 
-SHARE = 1.0  # of the training items: everyday sentences that come on top of them
+SHARE = 1.0  # number of everyday sentences added to the training items, as a share of these
 
 
 def read(settings: EverydayCorpus) -> tuple[dict[str, list[Example]], ReadingReport]:

@@ -1,8 +1,9 @@
-"""Quads of everyday sentences: two readings of a scene, in two orders of its participants.
+"""Quads of everyday sentences: two clauses about a scene (readings), in two orders of its participants.
 
-In the stratum `everyday`, dev and test have nouns that are new to a scene, in new frames, with the wordings and
-readings of training. In `everyday_reworded`, the wordings and readings are new as well: for most scenes, one wording of
-each order and one reading for each participant are held out from training.
+A reading decides to which participant its pronoun refers; a wording is a description of the scene before it. In the
+stratum `everyday`, dev and test have nouns that are new to a scene, in new frames, with the wordings and readings of
+training. In `everyday_reworded`, the wordings and readings are new as well: for most scenes, one wording of each order
+and one reading for each participant are held out from training.
 
 Most of the nouns that one scene holds out occur in other scenes. Each scene holds out nouns independently, so a noun
 that all scenes of its class hold out occurs in no training sentence. Each word of a held-out wording or reading occurs
@@ -25,9 +26,9 @@ from anaphora.data.example import Example
 from experiments.everyday.content import AGREEMENT, NAME, Agreement, EverydayContent, EverydayNoun, EverydayScene
 
 EVERYDAY = "everyday"
-"""Cue type of the items, and stratum of scenes with training wordings."""
+"""Cue type of the items, and stratum of scenes in the words of training."""
 REWORDED = "everyday_reworded"
-"""Stratum of wordings and readings held out from training."""
+"""Stratum of scenes whose descriptions (wordings) and disambiguating clauses (readings) are held out from training."""
 NAMES_OF = "winograd"
 """Cue type whose names the scenes use."""
 LEAST_HELD_OUT = 2
@@ -69,7 +70,7 @@ class EverydayGenerator:
         return self._withheld[("dev", "test").index(split) :: 2]
 
     def quad(self, scene: EverydayScene, frame: int, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Return the quad of two readings of a scene and two orders of its participants, in one frame of the split."""
+        """Return the quad of two clauses (readings) and two orders of the participants, in one frame of the split."""
         agreement = self._agreement(scene, chance)
         mentions = self._mentions(scene, agreement, place.split, chance)
         wordings = (chance.choice(scene.forward), chance.choice(scene.backward or scene.forward))
@@ -179,7 +180,7 @@ def _agreeing(tokens: Sequence[str], agreement: Agreement) -> list[str]:
 
 
 def _words(reading: str) -> str:
-    """Return a reading without its slots."""
+    """Return a disambiguating clause (reading) without its slots."""
     return " ".join(word for word in reading.split() if word[0] != "{")
 
 

@@ -1,1 +1,1 @@
-"""Pictures of the four sentences of a quad, with the attention of a run's head and the choices of heuristics."""
+"""Pictures of the sentences of a quad (two cues, two name orders), with a head's attention and heuristics' choices."""

@@ -1,4 +1,4 @@
-"""Pictures of the four sentences of a quad: four_sentences_*.png.
+"""Pictures of the four sentences of a quad (two cues in two orders of the names): four_sentences_*.png.
 
 Each line has a sentence with the pronoun's attention in the run's chosen head, and whether three heuristics and the
 head choose the antecedent. The picture with English sentences and Chinese labels is four_sentences_en_zh.png.

@@ -25,7 +25,7 @@ STANDS, FALLS, UNDECIDED = "stands", "falls", "not decided"
 CLAIMS = "claims.json"
 ALPHA = 0.05
 COPIES = 20
-"""Number of copies of each kind in the claim; fewer copies can refute the claim, but not confirm it."""
+"""Number of untrained and of shuffled copies in the claim; fewer can refute the claim, but not confirm it."""
 
 
 class UnmeasuredError(Exception):
@@ -37,7 +37,7 @@ class Number:
     """Value that supports or refutes a claim.
 
     Attributes:
-        of: the reading, corpus or head of the value.
+        of: name of the `Reading`, corpus or head.
         value: value in the claim's unit.
         interval: 95 % interval; None if there is none.
         holds: whether the claim's rule holds for the value.
@@ -175,7 +175,7 @@ def _beats_shortcut(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def copies_of(parts: Parts, model: str, of: str) -> dict[str, list[float]]:
-    """Return the accuracy of each copy's own head on a reading or a corpus, by kind of copy."""
+    """Return the accuracy of each untrained or shuffled copy's own head on a `Reading` or corpus, by kind of copy."""
     return {
         kind: [
             part["accuracy"][of]
@@ -187,11 +187,11 @@ def copies_of(parts: Parts, model: str, of: str) -> dict[str, list[float]]:
 
 
 EVERYDAY = tuple((reading.model, reading.name) for reading in READINGS)
-"""Models with the names of their readings of everyday sentences."""
+"""Model and name of each `Reading`; all are measured on everyday sentences."""
 
 
 def fewest_copies(parts: Parts, measured: Iterable[tuple[str, str]] = EVERYDAY) -> int:
-    """Return the smallest number of copies of any model and kind, measured on a reading or corpus."""
+    """Return the smallest number of measured copies over models, kinds of copy and `Reading`s or corpora."""
     return min(len(values) for model, name in measured for values in copies_of(parts, model, name).values())
 
 

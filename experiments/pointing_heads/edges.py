@@ -71,9 +71,10 @@ def mention(tokens: TokenizedText, example: Example, candidates: Sequence[int]) 
 
 
 def vector_part(model: TransformersModel, head: Head, examples: Sequence[Example]) -> Part:
-    """Measure how far the knockout moves the sentence vector away from the version with the antecedent (cosine).
+    """Measure how far the knockout moves the sentence vector from that of a version with the antecedent (cosine).
 
-    The other version has the candidate that is the antecedent in the other sentence of the minimal pair.
+    A version has a candidate in place of the pronoun. The margin is the cosine with the antecedent's version, minus
+    that with the version of the candidate that is the antecedent in the other sentence of the minimal pair.
     """
     meant: dict[str, set[int]] = {}
     for example in examples:
@@ -103,7 +104,7 @@ def vector_part(model: TransformersModel, head: Head, examples: Sequence[Example
 
 
 def probe_part(model: TransformersModel, head: Head, fitted_on: Sequence[Example], examples: Sequence[Example]) -> Part:
-    """Fit a probe on intact sentences, and measure its answers on other sentences without an edge."""
+    """Fit a probe on intact sentences, and measure its answers on other sentences, intact and without an edge."""
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import GroupKFold
     from sklearn.pipeline import make_pipeline

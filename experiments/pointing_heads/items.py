@@ -175,7 +175,7 @@ def noun_for(example: Example, other: str) -> tuple[str, str] | None:
 
 
 def with_noun(example: Example, other: str) -> Example | None:
-    """Return the sentence with a definite noun in place of its pronoun, as the mention whose row is measured."""
+    """Return the sentence with a definite noun for its pronoun, as the mention whose attention row is measured."""
     found = noun_for(example, other)
     if found is None:
         return None

@@ -12,7 +12,7 @@ class Words:
     Attributes:
         claims: statement of each claim, and the rule that could refute it.
         verdicts: labels by the verdict in the files.
-        sets: names of readings, corpora and models.
+        sets: names of each `Reading`, corpus and model.
         types: names of cue types.
         shortcuts: names of positional rules and fitted shortcuts.
         comma, aside: marks between the entries of a list, and before a further name.

@@ -119,7 +119,7 @@ def rules_part(examples: Sequence[Example]) -> Part:
 
 
 def items_part(scores: HeadScores) -> Part:
-    """Return the attributes of the items: group, type, kind and others."""
+    """Return the items' groups, types and kinds of cue, and distances from pronoun to antecedent."""
     return {
         "group": [each.group or f"alone {number}" for number, each in enumerate(scores.examples)],
         "type": [each.factors.get("type", "") for each in scores.examples],
@@ -147,7 +147,7 @@ def accuracy_of(model: TransformersModel, head: Head, examples: Sequence[Example
 
 
 def neighbours(model: TransformersModel, head: Head, examples: Sequence[Example]) -> dict[str, list[float | None]]:
-    """Return the head's correctness from the words before and after the pronoun, and from the last word."""
+    """Return the head's correctness in the attention rows of the words next to the pronoun, and of the last word."""
     right: dict[str, list[float | None]] = {"before": [], "after": [], "last": []}
     for example in examples:
         tokens, maps = model.maps(example.text)
@@ -177,7 +177,7 @@ def other_words(example: Example, tokens: TokenizedText) -> dict[str, list[int]]
 def of_changed(
     model: TransformersModel, examples: Sequence[Example | None], measure: Callable[[HeadScores], NDArray[np.floating]]
 ) -> list[float | None]:
-    """Return a measure for each modified sentence; None for items without one."""
+    """Return a measure for each modified sentence; None for items without a modified sentence."""
     there = [number for number, example in enumerate(examples) if example is not None]
     values: list[float | None] = [None] * len(examples)
     changed = [example for example in examples if example is not None]

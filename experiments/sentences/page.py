@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
 LANGUAGES = ("en", "zh")
 NEAREST_SCENE = 0.75
-"""Maximum nearness of a scene's wording to one of the sentences, which a test checks."""
+"""Maximum nearness of a scene's text to one of the sentences, which a test checks."""
 PAGES = {"en": DOCS / "results" / "sentences.md", "zh": DOCS / "results" / "sentences.zh.md"}
 
 
@@ -46,7 +46,7 @@ class Reading:
         weights: weight from the pronoun to each candidate in the chosen head.
         cut: words that are not in the training split.
         nearness: nearness of the nearest training sentences.
-        copied: share of these sentences whose antecedent is in the same place, first or second, as this sentence's.
+        copied: share of these sentences whose antecedent has the same place (first or second) as in this sentence.
     """
 
     answer: int | None
@@ -253,7 +253,7 @@ def _spread(shares: Sequence[float], unit: str = "") -> str:
 
 
 def scenes_table(runs: Sequence[OpenRun], say: dict[str, str]) -> str:
-    """Return the table of accuracies on development scenes with new nouns, and with new wordings."""
+    """Return the table of accuracies on development scenes with new nouns, and with new descriptions and clauses."""
     stored = [evidence for run in runs if (evidence := read_evidence(run.run.directory, "dev"))]
     lines = [f"| | {' | '.join(say[language + kind] for language in LANGUAGES for kind in ('answers', 'heads'))} |"]
     lines.append("|---" * (2 * len(LANGUAGES) + 1) + "|")

@@ -27,7 +27,7 @@ PLURALS = 0.15  # of the items whose participants can both be plural
 
 @dataclass(frozen=True)
 class Pair:
-    """Context with its participants, and a reading for each of them; None if no item is about the participant."""
+    """Event with its participants, and a clause (reading) about each; None if no item is about the participant."""
 
     context: Context
     participants: tuple[Participant, ...]
@@ -109,7 +109,7 @@ class Items:
         return Pair(context, self._participants(nouns, (gender, gender), plural), readings) if nouns else None
 
     def _with_or_against_common_knowledge(self, sort: str) -> tuple[Context, tuple[Reading, Reading]]:
-        """Draw a scene and a reading for each item: in half of the pairs the same, so that one item contradicts it."""
+        """Draw a scene and a clause for each item; in half of the pairs the same, so that one contradicts the scene."""
         scene = self.chance.choice(self.scenes[sort, 2])
         first, second = map(self.chance.choice, scene.readings)
         return scene.context, self.chance.choice(((first, second), (first, second), (first, first), (second, second)))
@@ -132,7 +132,7 @@ class Items:
         return Pair(context, self._participants(nouns, ("", ""), (plural, plural)), (readings[0], readings[1]))
 
     def _reading_of(self, noun: Noun) -> Reading:
-        """Return a reading that fits a noun, and no noun of another sort."""
+        """Return a clause (reading) that fits a noun, and no noun of another sort."""
         if noun.sort == PERSON:
             return self.chance.choice(self.lexicon.of_persons)
         general = self.of_animals if noun.sort == ANIMAL else self.lexicon.of_things
@@ -189,7 +189,7 @@ class Items:
     # Nouns and contexts.
 
     def _contexts_of(self, *sorts: str) -> list[Context]:
-        """Return the contexts whose participants can have these sorts, in this order."""
+        """Return the events (contexts) whose participants can have these sorts, in this order."""
         return [
             context
             for context in self.lexicon.contexts
@@ -233,7 +233,7 @@ class Items:
     # Texts.
 
     def _rows(self, pair: Pair) -> list[Row]:
-        """Return a row for each reading; an empty list if a wording has an unknown slot."""
+        """Return an item for each clause (reading); an empty list if a text has an unknown slot."""
         frame = self._frame(pair)
         same = pair.readings[0] is pair.readings[1]
         said, link = "", ""

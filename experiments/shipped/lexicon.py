@@ -1,4 +1,4 @@
-"""Content of training sentences: nouns by class, contexts, readings, scenes, asides and openings.
+"""Content of training sentences: nouns by class, events, clauses about participants, scenes, asides and openings.
 
 Each language has three files, such as english.toml and english_more.toml here, and english.toml in
 experiments/everyday.
@@ -116,7 +116,7 @@ class Reading:
     """Clause about a participant, with a slot for the pronoun: {he}, {him} or {his}.
 
     Attributes:
-        say: wordings of the clause.
+        say: alternative texts of the clause.
         fits: classes of nouns that the clause fits.
         never: classes of nouns that the clause never fits.
         links: possible links before the clause.
@@ -139,7 +139,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Context:
-    """Event with the participants {A}, {B} and maybe {C}: wordings with {A} first, and wordings in another order."""
+    """Event with the participants {A}, {B} and maybe {C}: texts (wordings) with {A} first, and in another order."""
 
     say: tuple[str, ...]
     swapped: tuple[str, ...]
@@ -148,7 +148,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Scene:
-    """Event, with the readings in which common knowledge makes the pronoun refer to each of the participants."""
+    """Event, and for each participant the clauses in which common knowledge makes the pronoun refer to it."""
 
     context: Context
     readings: tuple[tuple[Reading, ...], ...]

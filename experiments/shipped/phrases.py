@@ -28,7 +28,7 @@ LINKS = {
     "en": (", and", ".", ", but", ".", ";", "because", "while", "when", "although", "even though", "so", "before"),
     "zh": ("，", "。", "，可是", "。", "；", "，因为", "，所以", "，于是", "，结果", "，当时", "，虽然"),
 }
-"""Default links before a reading, by language."""
+"""Default links before a clause about a participant (reading), by language."""
 MARKS, ASKED, END = "\x01\x02\x03", "\x04", "\x05"
 """Marks for the start of each participant and of the pronoun, and for the end of a span."""
 
@@ -108,13 +108,13 @@ def without_determiner(text: str, span: tuple[int, int]) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Frame:
-    """Shared part of the rows of a pair: a wording, its participants, and the surrounding text.
+    """Shared part of the items of a pair: the text of an event, its participants, and the surrounding text.
 
     Attributes:
-        wording: text with {A}, {B}, {C} if there are three participants, and optionally {P}.
+        wording: text of the event with {A}, {B}, {C} if there are three participants, and optionally {P}.
         bystander: the person {P}.
-        opening: text before the wording, or "".
-        aside: sentences between wording and reading or after both, or "".
+        opening: text before the event, or "".
+        aside: sentences between the event and the clause with the pronoun, or after both, or "".
     """
 
     language: str
@@ -125,7 +125,7 @@ class Frame:
     aside: str
 
     def text(self, link: str, said: str, meant: Participant) -> str:
-        """Return the text in which the pronoun of `said` refers to a participant, with marks around its spans."""
+        """Return the text in which the pronoun of `said` refers to `meant`, with pronoun and participants marked."""
         clause = self._clause()
         said = self._filled(said, meant)
         if self.language == "en":
@@ -161,7 +161,7 @@ def _agreeing(text: str, mark: str) -> str:
 
 
 def _asked(form: str) -> str:
-    """Return a pronoun with its marks, which do not include 的."""
+    """Return a pronoun between its marks, with any 的 behind them."""
     pronoun = form.removesuffix("的")
     return ASKED + pronoun + END + form[len(pronoun) :]
 

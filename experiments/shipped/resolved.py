@@ -15,7 +15,7 @@ _DETERMINED = frozenset(["the", "a", "an", "my", "his", "her", "our", "their", "
 
 
 def texts_of(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield a document for each training item, with the resolved text for every second item from the first on."""
+    """Yield a document for each training item; in every second one, from the first on, the pronoun is `resolved`."""
     training = (row for row in rows if row["split"] == "train")
     for number, row in enumerate(training):
         yield {"text": row["text"] if number % 2 else resolved(row)}

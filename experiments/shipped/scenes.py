@@ -6,7 +6,7 @@ A scene is a block of lines; an empty line ends it:
     = I poured {A} into {B}             wordings with {A} first, separated by " / "
     ~ I filled {B} with {A}             wordings in another order
     1 because {he} had gone sour        continuations about {A}, each with the link that it begins with
-    2 , but {he} had lost {his_} handle continuations about {B}; an underscore marks a pronoun that is not asked
+    2 , but {he} had lost {his_} handle continuations about {B}; an underscore marks a further pronoun
 
 A third participant is {C}, with continuations in lines that begin with 3.
 """
@@ -25,7 +25,7 @@ _SENTENCE_END = re.compile(r"[.;。；]")
 
 @dataclass(frozen=True)
 class WrittenScene:
-    """Scene as its file holds it.
+    """Scene as written in its file.
 
     Attributes:
         nouns: nouns for each participant; empty lists for any persons.

@@ -130,7 +130,7 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
 
 
 def development_and_test_set(sentences: Path, language: str) -> str:
-    """Return the lines of the first set's dev split and of the second dev set, and those of TEST_SET, all test."""
+    """Return the lines of the first set's dev split, of the second dev set, and of TEST_SET (all in its test split)."""
     first, more, test = (
         (sentences / f"{name}{language}.jsonl").read_text(encoding="utf-8").splitlines()
         for name in ("", "dev.", f"{TEST_SET}.")

@@ -1,1 +1,1 @@
-"""Studies over many runs: a question, cells with seeds, rules for the verdict, and a page with the results."""
+"""Studies: experiments with a question, several recipes (cells) and seeds, rules that decide the answer, and a page."""

@@ -1,4 +1,4 @@
-"""Cells and jobs of a study, with settings that are composed and checked before any training."""
+"""Cells (recipes) and jobs (runs) of a study, with settings that are composed and checked before any training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STUDY_SETTINGS = ("name", "output", "seed", "resume")
 
 @dataclass(frozen=True)
 class StudyCell:
-    """Cell of a study: a recipe that is run with each seed.
+    """Cell of a study: a recipe that is trained with each seed.
 
     Attributes:
         name: name of the cell and of its folder.

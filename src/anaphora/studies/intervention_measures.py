@@ -52,7 +52,7 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
     "candidates knocked out" removes the edges from the pronoun to the candidates, "all knocked out" those from the
     pronoun to all other tokens, and "pronoun knocked out" those from the candidates to the pronoun. The weight of a
-    removed edge is redistributed over the rest of its row.
+    removed edge is redistributed over the rest of its attention row.
     """
     cuts: _Cuts = {
         "candidates knocked out": ("pronoun to candidates", None),
@@ -151,15 +151,16 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 def one_head_measures(headline: Headline) -> GroupMeasures:
     """Return causal measures and specificity of the chosen head, keyed by language and group.
 
-    A group is "all", a kind of cue, or a composition level. `antecedent_points` is the drop in task accuracy, in
-    percentage points, when the pronoun's edge to the antecedent is value-zeroed, `other_edges_points` the drop when all
-    its other edges are. `patch_flips` is the share of answers that flip when the pronoun's row is taken from the other
-    sentence of the minimal pair, `exchange_flips` the share when antecedent and strongest distractor exchange weights.
-    `pronoun_specificity` is the mean weight of the pronoun on the antecedent divided by the mean of the largest weight
-    of another word on it. Levels use all their items, other groups a sample of about `SAMPLED_ITEMS` main items.
+    A group is "all", a kind of cue, or a composition level (in which voices predicate and state occur together in
+    training). `antecedent_points` is the drop in task accuracy, in percentage points, when the pronoun's edge to the
+    antecedent is value-zeroed, `other_edges_points` the drop when all its other edges are. `patch_flips` is the share
+    of answers that flip when the pronoun's attention row is taken from the other sentence of the minimal pair,
+    `exchange_flips` the share when antecedent and strongest distractor exchange weights. `pronoun_specificity` is the
+    mean weight of the pronoun on the antecedent divided by the mean of the largest weight of another word on it. Levels
+    use all their items, other groups a sample of about `SAMPLED_ITEMS` items with `Example.is_main`.
 
     Raises:
-        UserError: the run does not answer pronoun questions, or no item can be tested.
+        UserError: the model predicts no antecedents, or no item can be tested.
     """
     run, head, examples = headline.run, headline.head, headline.measured.examples
     groups = _of_one_head(run, sampled_main_items(examples, SAMPLED_ITEMS), head, cells)

@@ -52,7 +52,7 @@ class StartedRun(Protocol):
     def has_ended(self) -> bool: ...
 
     def failure(self) -> str:
-        """Return the reason to store if the run has ended without a stored result; an empty string if unknown."""
+        """Return the error message to store for a run that has ended without a result; "" to store no message."""
 
     def cancel(self) -> None: ...
 
@@ -155,7 +155,7 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a run if necessary and measure it, or measure only its settings if no measure needs a run.
+    """Train a model if necessary and measure its run, or measure only the settings if no measure needs a run.
 
     An error is stored in the run's `FAILURE_FILE` instead of being raised. Without `train`, nothing is done for an
     unfinished run.
@@ -274,7 +274,7 @@ class StudyProgress:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether a run has yet to be trained or, if no measure needs runs, its settings to be measured."""
+        """Return whether a job still needs training or, if no measure needs runs, the measurement of its settings."""
         if not self.plan.train:
             return False
         if self.query.of_runs:

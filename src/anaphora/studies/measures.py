@@ -55,7 +55,7 @@ class SplitEvaluation:
     Attributes:
         examples: the N items.
         correct: correctness of the answers, (N,): 1 for right, 0 for wrong, in a tie the share of tied answers that
-            are right; NaN if the model answers no pronoun questions.
+            are right; NaN if the model predicts no antecedents.
         headline: scores of the heads; None for a model without attention.
     """
 
@@ -139,7 +139,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and the chosen head's scores on main items, keyed by form of the query mention."""
+    """Return task accuracy and the chosen head's scores by form of the mention (`form_of`), on items with `is_main`."""
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
     return _group_means(evaluation, [(*group, np.array(of_group)) for group, of_group in items.items()])
@@ -148,7 +148,8 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the chosen head's scores by distance from antecedent to pronoun, in words.
 
-    "distance 8" is the bin of 8 to 15 words; see `DISTANCE_BINS`. Only main items with a known distance count.
+    "distance 8" is the bin of 8 to 15 words; see `DISTANCE_BINS`. Only items with `is_main` and a known distance
+    count.
     """
     items = indices_by(
         (example.language, DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1])
@@ -183,10 +184,10 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return scores by composition level, which says how much of a composition occurs in training.
+    """Return scores by composition level, which says in which voices predicate and state occur together in training.
 
     Raises:
-        UserError: the data have no compositions.
+        UserError: the data have no items of the cue type `composition`.
     """
     evidence = headline.evidence()
     if not evidence.levels:
@@ -214,7 +215,7 @@ _OF_SETTINGS = {"scaling": scaling, "symmetry": symmetry, "time": step_time}
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return the accuracy of a run's labels by language, with the share of the texts' most frequent label as chance."""
+    """Return the accuracy of predicted labels by language; chance is the share of the texts' most frequent label."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}

@@ -26,12 +26,12 @@ SETTINGS_MEASURES = ("scaling", "symmetry", "time")
 MEASURES = (*RUN_MEASURES, *SETTINGS_MEASURES)
 TASK_MEASURE = "task_accuracy"
 ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
-"""Measures that are compared only between runs that solve the task."""
+"""Measures of how well the chosen head marks the antecedent; compared only between runs that solve the task."""
 
 
 @dataclass(kw_only=True)
 class VerdictRule:
-    """Condition of a study's verdict: bounds on a measure over seeds, or on its difference from another cell or group.
+    """Condition of a study's claim: bounds on a measure over seeds, or on its difference from another cell or group.
 
     The condition must hold in each of `languages`, by default in every measured language.
     """

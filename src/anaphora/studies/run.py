@@ -1,4 +1,4 @@
-"""Execution of a study: training and measurement of its runs, summary and pages."""
+"""Execution of a study: training, measurement of the runs, summary and pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def run_study(plan: StudyPlan, folder: Path) -> Study:
-    """Train and measure missing runs, and write `study.json`, `study.csv`, figures, the page and the index.
+    """Train and measure what is missing, and write `study.json`, `study.csv`, figures, the page and the index.
 
     The result covers all cells, including those outside `plan.only`. `folder` holds the configuration files.
 

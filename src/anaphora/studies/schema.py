@@ -32,15 +32,15 @@ class SeedDifference(Spread):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """Summary of one group of items over the runs of a cell or a pool.
+    """Summary of one group of items over the runs of a cell or of a pool (several cells).
 
     Attributes:
-        runs: number of runs that have the group.
+        runs: number of runs with measures of the group.
         solved: number of runs that solve the task; None if task accuracy was not measured.
         is_solved: whether the median task accuracy counts as solved; None if it was not measured.
         measures: measures over seeds by name.
-        against_base: differences from the base cell by measure; those of alignment only between runs that both solve
-            the task. Empty for the base cell and for pools.
+        against_base: differences from the base cell by measure; those of `ALIGNMENT_MEASURES` only between runs that
+            both solve the task. Empty for the base cell and for pools.
     """
 
     runs: int

@@ -32,8 +32,8 @@ def scaling(config: Config, seed: int) -> GroupMeasures:
 
     Returns:
         {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: variance of the scores, mean entropy of
-        a row over 32 keys (at most 5 bits), and mean Frobenius norm of the softmax's Jacobian, for each head width in
-        `HEAD_WIDTHS`. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
+        an attention row over 32 keys (at most 5 bits), and mean Frobenius norm of the softmax's Jacobian, for each head
+        width in `HEAD_WIDTHS`. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
     scale = None if getattr(config.model.attention, "scaled", True) else 1.0
     generator = torch.Generator().manual_seed(seed)

@@ -1,7 +1,7 @@
 """Summary of a study's records: spreads over seeds, differences from the base cell, interactions and verdict.
 
-Values are lists over the plan's seeds; for a pool, over the seeds of its first cell, its second cell, and so on. None
-stands for a run that is not finished or a measure that does not apply.
+Values are lists over the plan's seeds; for a pool (several cells), over the seeds of its first cell, then its second
+cell, and so on. None stands for a run that is not finished or a measure that does not apply.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Values = Sequence[float | None]
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
     """Return the results of a study from the records of its runs.
 
-    Differences are between runs of the same seed, and for alignment measures only if both runs solve the task.
+    Differences are between runs of the same seed, and for `ALIGNMENT_MEASURES` only if both runs solve the task.
     """
     by_run = {(record.cell, record.seed): record for record in records}
     by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
@@ -109,11 +109,11 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
-    """Return the verdict on the claim of a study, from the groups of each cell and pool.
+    """Return the verdict on the claim of a study, from the summaries of each cell and pool.
 
     The verdict is "not so" if a rule fails, and "open" if none fails but one is undecided, because it depends on a
-    language or seed without measurements or, for alignment, a cell does not solve the task. A plan without rules is
-    "open" too. Otherwise the verdict is "holds".
+    language or seed without measurements or, for `ALIGNMENT_MEASURES`, a cell does not solve the task. A plan without
+    rules is "open" too. Otherwise the verdict is "holds".
     """
     rows = []
     for rule in plan.rules:
@@ -185,7 +185,7 @@ def _seed_summary(plan: StudyPlan, by_run: Sequence[Mapping[str, float | None]])
 
 
 def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
-    """Return a cell's groups with their differences from the same groups of the base cell."""
+    """Return the summaries of a cell's groups of items, with differences from the same groups of the base cell."""
     return {
         language: {
             group: replace(summary, against_base=_differences_to_base(plan, summary, base[language][group]))
@@ -221,7 +221,7 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return the values of a measure over seeds; a measure of alignment is None for runs that do not solve the task.
+    """Return a measure's values over seeds; those of `ALIGNMENT_MEASURES` are None for runs that do not solve the task.
 
     If task accuracy was not measured, all values are returned.
     """
@@ -282,7 +282,7 @@ def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumma
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
     """Return whether a rule holds for all possible values of unmeasured seeds; None if it depends on them.
 
-    A rule on alignment is also None if a cell does not solve the task.
+    A rule on one of `ALIGNMENT_MEASURES` is also None if a cell does not solve the task.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

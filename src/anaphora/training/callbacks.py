@@ -147,7 +147,7 @@ class ValidationCheckpoint(lightning.Callback):
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
-        """Record the metrics of a validation, and write the weights if they are the best, and the checkpoint."""
+        """Record the metrics of a validation, and write the checkpoint and, if they are the best, the weights."""
         numbers = validation_metrics(trainer).items()
         metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no NaN or infinity
         metrics = trainer.strategy.broadcast(metrics)

@@ -27,7 +27,7 @@ _LEAST_SIDE = 256
 def build_optimizer(
     model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
 ) -> torch.optim.Optimizer:
-    """Build AdamW, or `Muon` for `matrices=muon`, over all trainable weights; weight decay omits those with one axis.
+    """Build AdamW, or `Muon` for `matrices=muon`, for all trainable weights; vectors such as biases are not decayed.
 
     `products` is the data type of the matrix products in Muon.
     """

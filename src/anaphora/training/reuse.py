@@ -1,4 +1,4 @@
-"""Reuse of a finished run with given settings, or training of such a run."""
+"""Reuse of a finished run with given settings, or training of a model with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anaphora.settings.run import Config, read_config, same_settings
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """Load the finished run with these settings; `finish_training` first resumes or trains it if necessary.
+    """Load the finished run with these settings; `finish_training` first trains its model if necessary.
 
     Raises:
         UserError: as in `finish_training` and `load`.
@@ -26,7 +26,7 @@ def load_or_train(config: Config, advice: str, report: Callable[[str], None] | N
 
 
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
-    """Return the directory of a finished run with these settings, after resuming or training it if necessary.
+    """Return the directory of a finished run with these settings, after training its model if necessary.
 
     Args:
         config: settings of the run, including the name of its directory.

@@ -1,4 +1,4 @@
-"""Training of a run, from its settings to its run directory; a run can be resumed and is never overwritten."""
+"""Training of a model, from settings to a run directory; a run can be resumed and is never overwritten."""
 
 from __future__ import annotations
 
@@ -254,8 +254,8 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
     """Copy encoder and vocabulary output of a run into a model, and the prediction head if its settings are the same.
 
-    Components that only the run's encoder has are skipped, such as positions, or queries and keys if the model is a
-    control.
+    Components that only the run's encoder has are skipped, such as position vectors, or query and key projections if
+    the model's attention has none.
 
     Raises:
         UserError: the run's encoder lacks a weight of the model's encoder, or a weight has another shape.

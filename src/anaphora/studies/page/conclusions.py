@@ -13,7 +13,7 @@ from anaphora.studies.schema import GroupSummary, Study
 
 
 def answer_sentence(study: Study) -> str:
-    """Return the verdict of a study in one sentence."""
+    """Return the verdict on a study's claim in one sentence."""
     rows = study.verdict.rules
     results = [row.passed for row in rows]
     held, failed, unchecked = (results.count(result) for result in (True, False, None))

@@ -1,6 +1,7 @@
 """Figures of a study: cells with their spread over seeds, and curves over a numeric axis.
 
-Alignment is hatched for cells that do not solve the task, because it must not be interpreted there.
+Alignment (how well attention marks the antecedent) is hatched for cells that do not solve the task, because it must not
+be interpreted there.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the kinds of cue among the groups; without kinds, ["all"] if there is such a group."""
+    """Return the kinds of cue ("set", "role") among the groups; without any, ["all"] if there is such a group."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 

@@ -71,7 +71,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures on the measures that a study's conditions judge, keyed by name.
+    """Return the figures of the measures that the conditions of a study's claim are about, keyed by name.
 
     A measure plotted over an axis has its own figure, a measure in `PANEL_MEASURES` a panel in the figures of the
     cells; other measures have no figure. If there is no other figure, those of the cells are returned.

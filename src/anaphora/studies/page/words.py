@@ -105,8 +105,9 @@ def is_of_route(measure: str) -> bool:
 def measure_text(group: GroupSummary, measure: str) -> str:
     """Format a measure of a group: the median and, in brackets, the range over seeds; shares in percent.
 
-    A measure of alignment begins with a tilde if the model does not solve the task. If some runs lack the measure, for
-    instance because they have no third layer, the number of runs with the measure follows.
+    A measure of alignment (of attention with the antecedent) begins with a tilde if the model does not solve the task.
+    If some runs lack the measure, for instance because they have no third layer, the number of runs with the measure
+    follows.
     """
     spread = group.measures.get(measure)
     if spread is None:
@@ -168,7 +169,7 @@ def _scaled(row: RuleOutcome, value: float) -> float:
 
 
 def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
-    """Format a value with one decimal, or three for values of the type "number".
+    """Format a value with one decimal, or with three if its unit is "number".
 
     More decimals are added if rounding moves the judged value across a bound: 46.86 %, which misses a bound of 46.9 %,
     is not shown as 46.9 %.

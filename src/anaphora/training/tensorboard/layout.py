@@ -138,7 +138,7 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
     """Select the probe sentences: pairs of a tag and an item index in the split.
 
     In each language, up to two short sentences of the main stratum are taken from the kinds of cue in turn, evenly
-    spread within a kind. The selection does not depend on a model.
+    spread within a kind of cue. The selection does not depend on a model.
     """
     probes = []
     short = [

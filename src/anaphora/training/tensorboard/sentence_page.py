@@ -39,7 +39,7 @@ SENTENCES = {
         ("美玲救了小红，因为她很虚弱。", "她", ("美玲", "小红"), "小红"),
     ),
 }
-"""A quad in each language; each sentence with its text, pronoun, candidates and antecedent."""
+"""A scene in each language, in both voices and both orders of the names: text, pronoun, candidates and antecedent."""
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -64,7 +64,7 @@ class SentenceRow:
 
 @dataclass(frozen=True)
 class ShownValidation:
-    """Rows of the four sentences in the best head of a validation."""
+    """Attention of the pronouns of the four sentences in the best head of a validation."""
 
     step: int
     layer: int
