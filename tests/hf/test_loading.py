@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny import SETTINGS, SIZE, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
+from tiny import GROUPED, SETTINGS, SIZE, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
 from torch import Tensor
 
 from anaphora.base.errors import UserError
@@ -81,6 +81,14 @@ def test_missing_embeddings_are_named_in_decoders_and_encoder_decoders(family: s
     names = ("transformer.wte.weight", "shared.weight")
     change_tensors(path, lambda tensors: {key: value for key, value in tensors.items() if key not in names})
     refused(path, r"weights are missing in the file: (transformer\.wte|encoder\.embed_tokens)\.weight;")
+
+
+@pytest.mark.parametrize("absent", ["experts.1.w1.", "experts.1."])
+def test_a_missing_expert_is_named_as_in_the_file(absent: str, tmp_path: Path) -> None:
+    config = transformers.MixtralConfig(**GROUPED, num_local_experts=3)
+    path = stored(transformers.MixtralForCausalLM(config), tmp_path / "model")
+    change_tensors(path, lambda tensors: {key: value for key, value in tensors.items() if absent not in key})
+    refused(path, r"missing in the file: model\.layers\.0\.block_sparse_moe\.experts\.1\.w1\.weight, model\.layers\.")
 
 
 def test_layers_of_the_configuration_alone_or_of_the_file_alone_are_refused(model: Path) -> None:

@@ -17,7 +17,14 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.data.tokens.vocabulary import TOKENIZER
-from anaphora.hf.weights import INDEX, check_config, check_no_key_is_ignored, check_weights, stored_tensors
+from anaphora.hf.weights import (
+    INDEX,
+    check_config,
+    check_experts,
+    check_no_key_is_ignored,
+    check_weights,
+    stored_tensors,
+)
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 
 if TYPE_CHECKING:
@@ -73,6 +80,8 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
         reason = f"{one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no code of its own"
         if offline and on_hub:
             reason = f"the hub cannot be reached; without a network put {_NEEDED_FILES} into a folder and name it"
+        if isinstance(error, RuntimeError):  # as for weights that cannot be joined
+            check_experts(stored_tensors(_weight_files(place)), title)
         raise UserError(f"{title}: cannot be opened: {reason}") from None
     check_no_key_is_ignored(written, model, f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)

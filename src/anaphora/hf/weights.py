@@ -28,6 +28,8 @@ _FLOATING = ("F64", "F32", "F16", "BF16")
 """Floating-point data types, as safetensors names them."""
 _NUMBERED = re.compile(r"(^|\.)\d+\.")
 """Pattern of the part of a tensor's name with the index of a layer or an expert."""
+_OF_EXPERT = re.compile(r"(.*\bexperts\.)(\d+)(\..+)")
+"""Pattern of the name of an expert's tensor: what precedes the expert's index, the index, and the rest."""
 _BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
 """Pattern of the end of a tensor's name if the tensor is computed, not learned; old files store such tensors."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
@@ -179,6 +181,7 @@ def check_weights(
     """
     mismatched = sorted(report["mismatched_keys"])
     if mismatched:
+        check_experts(stored, name)
         key, own, needed = mismatched[0]
         raise UserError(
             f"{name}: the weights do not fit config.json: {key} has the shape {tuple(own)} in the file, and "
@@ -199,6 +202,27 @@ def check_weights(
             "its attention is not that of the model"
         )
     _check_numbers(model, stored, prefixes, name)
+
+
+def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
+    """Check that each tensor that one expert of a layer has is stored for all experts up to the last one.
+
+    transformers joins the tensors of the experts and names only the joint tensor, or none.
+    """
+    last: dict[str, int] = {}
+    by_expert: dict[tuple[str, str], set[int]] = {}
+    for match in filter(None, map(_OF_EXPERT.fullmatch, stored)):
+        first, number, end = match[1], int(match[2]), match[3]
+        last[first] = max(number, last.get(first, 0))
+        by_expert.setdefault((first, end), set()).add(number)
+    missing = [
+        f"{first}{number}{end}"
+        for (first, end), numbers in sorted(by_expert.items())
+        for number in range(last[first] + 1)
+        if number not in numbers
+    ]
+    if missing:
+        raise UserError(f"{name}: weights are missing in the file: {_listed(missing)}; fetch the file again")
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
