@@ -83,9 +83,18 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
     kind = type(part).__name__
     with evaluation_mode(part), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
         output = part(**inputs)
+    return states_in(output, inputs["input_ids"], f"{name}: {kind}")
+
+
+def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
+    """Return the last hidden states, (B, T, W), among the outputs of a text part that read the token ids (B, T).
+
+    Raises:
+        UserError: there are none; the message begins with `what`.
+    """
     states = output[0] if isinstance(output, tuple) else getattr(output, "last_hidden_state", None)
-    if not isinstance(states, Tensor) or states.shape[:2] != inputs["input_ids"].shape:
-        raise UserError(f"{name}: {kind} gives no states for the tokens of a text")
+    if not isinstance(states, Tensor) or states.shape[:2] != ids.shape:
+        raise UserError(f"{what} gives no states for the tokens of a text")
     return states
 
 

@@ -19,7 +19,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, maps_at_points
-from anaphora.hf.parts import takes_types
+from anaphora.hf.parts import states_in, takes_types
 from anaphora.hf.tokens import gives_types
 from anaphora.hf.verification.edits import edit_points
 from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model, whole_texts
@@ -140,12 +140,12 @@ class Probe:
         """Observe a forward pass over one text; return the observation and the last hidden states."""
         with reading_mode(self.model, implementation) as before:
             with observed(self.model, self.tokens) as observation:
-                states = run_model(self.model, inputs)[0]
+                output = run_model(self.model, inputs)
             self._alteration = self._alteration or before.alteration()
         self._writes_weights = self._writes_weights or observation.writes_weights
         if observation.changes_weights:
             raise UserError("a text changes the model itself (its weights)")
-        return observation, states
+        return observation, states_in(output, inputs["input_ids"], type(self.model).__name__)
 
     def _reading(self, implementation: str | None, own: Sequence[Mixing]) -> MapReading:
         maps = self._maps(self.alone, implementation)
