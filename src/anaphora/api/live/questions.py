@@ -130,7 +130,7 @@ def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
     tokens = _tokens(model, question.text)
     unknown = unknown_words(question.text, tokens, question.example)
     labels = tokens if isinstance(model, OpenRun) else model.labels(tokens)
-    interventions = _interventions(question, _tokens_of_words(tokens, labels), (model.layers, model.heads))
+    interventions = _interventions(question, _tokens_of_words(tokens, labels), model)
     if isinstance(model, OpenRun):
         maps, answers = _run_reply(model, question, interventions, unknown.is_readable)
     else:
@@ -216,20 +216,22 @@ def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[
     return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
 
 
-def _interventions(
-    question: LiveQuestion, parts: Sequence[Sequence[int]], shape: tuple[int, int]
-) -> list[Intervention]:
+def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model: AnyModel) -> list[Intervention]:
     """Return the interventions of a request; an edge between two words stands for the edges between all their tokens.
 
     Args:
         parts: indices of the tokens of each word; empty for an attention sink.
-        shape: number of layers, and number of heads per layer.
     """
     edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
     for edited in edits:
-        if not (0 <= edited.layer < shape[0] and 0 <= edited.head < shape[1]):
+        if not (0 <= edited.layer < model.layers and 0 <= edited.head < model.heads):
             message = N_("layer {layer} head {head} is not among {layers} layers of {heads} heads")
-            raise UserError(message, layer=edited.layer, head=edited.head, layers=shape[0], heads=shape[1])
+            raise UserError(message, layer=edited.layer, head=edited.head, layers=model.layers, heads=model.heads)
+        if edited.layer not in model.attending_layers:
+            allowed = ", ".join(map(str, model.attending_layers))
+            raise UserError(
+                N_("layer {layer} has no attention; it must be one of {allowed}"), layer=edited.layer, allowed=allowed
+            )
     edges: dict[Head, list[tuple[int, int]]] = {}
     for cut in question.cuts:
         for place in (cut.attending, cut.attended):

@@ -122,7 +122,8 @@ class LiveApplication:
         words = _phrases()
         data = {
             "models": [
-                {"name": name, "layers": model.layers, "heads": model.heads} for name, model in self.models.items()
+                {"name": name, "layers": list(model.attending_layers), "heads": model.heads}
+                for name, model in self.models.items()
             ],
             "token": self.token,
             "first": {**opening, "sentence": None, "words": opening["sentence"]["words"]},

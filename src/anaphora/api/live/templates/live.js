@@ -147,14 +147,14 @@
     ask(true);
   }
   function tellEdits() {
-    const { layers, heads } = modelOf(question.model), choices = [];
+    const { layers, heads } = modelOf(question.model), choices = []; // the layers with attention
     if (edge && edge.from < words.length && edge.to < words.length) {
       const names = { from: `“${words[edge.from]}”`, to: `“${words[edge.to]}”`, layer: edge.layer, head: edge.head };
-      const all = (from, to) => { const listed = []; for (let layer = from; layer < to; layer++) for (let head = 0; head < heads; head++) listed.push([layer, head]); return listed; };
+      const all = (layers) => layers.flatMap((layer) => Array.from({ length: heads }, (_, head) => [layer, head]));
       const line = element("span");
       line.append(choice(fill(say.cut, names), () => cutIn([[edge.layer, edge.head]])), " · ",
-                  choice(say.cut_layer, () => cutIn(all(edge.layer, edge.layer + 1))));
-      if (layers * heads <= 200) line.append(" · ", choice(say.cut_all, () => cutIn(all(0, layers))));
+                  choice(say.cut_layer, () => cutIn(all([edge.layer]))));
+      if (layers.length * heads <= 200) line.append(" · ", choice(say.cut_all, () => cutIn(all(layers))));
       choices.push(line, choice(fill(say.off, names), () => {
         if (!question.off.some((one) => one.join() === [edge.layer, edge.head].join())) question.off.push([edge.layer, edge.head]);
         tellEdits();
