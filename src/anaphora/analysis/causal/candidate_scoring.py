@@ -94,7 +94,7 @@ class ScoredText:
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """Return the matrix that maps weights from the item's tokens to those of this text: (T, S), rows sum to 1."""
+        """Return the matrix, (T, S), that maps weights on the item's tokens to weights on this text; rows sum to 1."""
         shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
         for token, aligned in enumerate(self.alignment):
             shares[token, list(aligned)] = 1 / len(aligned)

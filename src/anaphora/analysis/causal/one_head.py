@@ -1,6 +1,6 @@
 """Causal tests of one head: removal of equal weights, exchange of weights, and redistribution of a knocked-out weight.
 
-N items, Q tokens of the pronoun, T tokens of a sentence.
+Axes are N (items), Q (tokens of the pronoun) and T (tokens of a sentence).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracy of the chosen head and of the model on the main items under each of `PERTURBATIONS`."""
+    """Measure the accuracy of head and model on main items (`Example.is_main`) under each of `PERTURBATIONS`."""
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 

@@ -191,7 +191,7 @@ class Evidence:
         seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
             for a model from another library.
         split: name of the scored split.
-        languages, strata: scores of main items by language, and of other items by language and stratum.
+        languages, strata: scores on main items (`Example.is_main`) by language, on others by language and stratum.
         levels: scores by language and level (`level_scores`); None if no item has a level.
         factors: accuracies by factor and language.
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
@@ -263,7 +263,7 @@ class Evidence:
 
     @property
     def causal_cells(self) -> Groups[CausalCell]:
-        """Return the causal tests by language and kind of cue; empty if they were not measured."""
+        """Return the results of the causal tests by language and kind of cue; empty if they were not measured."""
         return self.causal.languages if self.causal else {}
 
     @classmethod
@@ -284,12 +284,12 @@ class Evidence:
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
-    """Return the cell of a language and kind of cue; None if it was not measured."""
+    """Return the result for a language and kind of cue; None if it was not measured."""
     return (part or {}).get(language, {}).get(kind)
 
 
 def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, cell) for each language, first for all items (kind "all"), then for each kind of cue."""
+    """Yield (language, kind, result) for each language, first for all items (kind "all"), then for each kind of cue."""
     for language, kinds in (part or {}).items():
         for kind in (ALL, *KINDS):
             if kind in kinds:
@@ -297,7 +297,7 @@ def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
 
 
 def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, cell) for each kind of cue, or for "all" in a language whose items have no kind."""
+    """Yield (language, kind, result) for each kind of cue, or for "all" in a language whose items have no kind."""
     for language, kinds in (part or {}).items():
         for kind in [kind for kind in KINDS if kind in kinds] or [kind for kind in (ALL,) if kind in kinds]:
             yield language, kind, kinds[kind]

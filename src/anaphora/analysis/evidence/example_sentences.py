@@ -47,7 +47,8 @@ def example_sentences(
 ) -> list[ExampleSentence]:
     """Select up to `most` main items, balanced over language, type of cue, and correctness of answer and head.
 
-    `among` holds the indices of the records from which items are selected; by default all.
+    Main items are those with `Example.is_main`. `among` holds the indices of the records from which items are selected;
+    by default all.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -85,7 +86,7 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return a language's first main item on which the head is right, and the first on which it is wrong.
+    """Return the records of a language's first main item on which the head is right, and the first where it is wrong.
 
     Their keys are "right" and "wrong"; a key is missing if there is no such item.
     """

@@ -142,7 +142,7 @@ class MeasuredModel:
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map, on `examples`.
+        """Return the pronoun's rows in each kind of map for the items in `examples`.
 
         Integrated gradients are left out without a prediction head, and cover a sample of the items if these have more
         than `MAX_ATTRIBUTED_TOKENS` tokens in total.
@@ -150,7 +150,7 @@ class MeasuredModel:
         return _map_rows(self.headline.run, self.examples)
 
     def development_map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map, on the development items, as in `map_rows`."""
+        """Return the pronoun's rows in each kind of map for the items in `development`, as in `map_rows`."""
         return _map_rows(self.headline.run, self.development)
 
     def causal_tests(self) -> Causal | None:

@@ -80,5 +80,5 @@ def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
 
 
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:
-    """Return `Answers.correct`, (N,); NaN for all items if there are no answers."""
+    """Return the correctness of answers (`Answers.correct`), (N,); NaN for all items if there are no answers."""
     return np.full(items, np.nan) if answers is None else answers.correct

@@ -1,6 +1,6 @@
 """Capture of the pronoun's attention rows and the model's answers in one pass over a split.
 
-N items, L layers, H heads, T tokens, M candidates at most.
+Axes are N (items), L (layers), H (heads), T (tokens) and M (candidates at most).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Capture:
 
     @property
     def correct(self) -> NDArray[np.float64]:
-        """Return `Answers.correct`, (N,); NaN for all items if there are no answers."""
+        """Return the correctness of the answers, (N,); NaN for all items if there are no answers."""
         return correctness(self.answers, len(self.records))
 
 
@@ -173,7 +173,7 @@ def batch_scores(
 
 
 def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
-    """Return `Answers.correct` for all items, (N,); NaN if the model does not predict antecedents."""
+    """Return the correctness of a model's answers to all items, (N,); NaN if the model does not predict antecedents."""
     return correctness(predict_answers(model, data, batching), len(data))
 
 

@@ -1,7 +1,7 @@
 """Computation of six kinds of map for a split, of four of them for one sentence, and of candidate-to-pronoun weights.
 
-N items, L layers, H heads, T tokens, up to M candidates, Q query tokens. The modules `rollout_and_flow` and
-`attribution` define the maps.
+Axes are N (items), L (layers), H (heads), T (tokens), M (candidates at most) and Q (query tokens). The modules
+`rollout_and_flow` and `attribution` define the maps.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadPosition:
-    """Position of a head, or of a layer (`head` is None) for maps with one row per layer."""
+    """Layer and index of a head; `head` is None for a map with one row per layer."""
 
     layer: int
     head: int | None = None
@@ -139,7 +139,7 @@ class Shortcut:
 
 @dataclass(frozen=True, kw_only=True)
 class WorstTemplate:
-    """Scores on the template with the head's lowest candidate accuracy."""
+    """Scores on the items of the template on which the head's candidate accuracy is lowest."""
 
     template: str
     items: int
@@ -149,7 +149,7 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """Scores on all main items of a language (stratum "main" or none), and by kind and type of cue.
+    """Scores on all main items of a language (`Example.is_main`), and by kind and type of cue.
 
     Attributes:
         items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.

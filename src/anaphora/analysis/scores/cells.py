@@ -26,7 +26,7 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield (language, kind, mask (N,)) for the main items of each language: each kind of cue, then "all"."""
+    """Yield (language, kind, mask (N,)) of main items (`Example.is_main`) by language: each kind of cue, then "all"."""
     main = is_main(examples)
     languages = languages_of(examples)
     kinds = factor_values(examples, "kind")
@@ -98,7 +98,7 @@ def by_language_and_kind(rows: Iterable[tuple[str, str, T]]) -> Groups[T]:
 
 
 def by_language(scores: HeadScores, languages: Collection[str], measure: Callable[[HeadScores], T]) -> dict[str, T]:
-    """Return a measure of the items of each language; languages without items are left out."""
+    """Return the result of `measure` for each language's items; languages without items are left out."""
     spoken = languages_of(scores.examples)
     present = [language for language in languages if (spoken == language).any()]
     return {language: measure(scores.select(spoken == language)) for language in present}

@@ -165,7 +165,7 @@ def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
 
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
-    """Return a mask of the main items, which have the stratum "main" or no stratum: (N,)."""
+    """Return a mask (N,) of the main items (`Example.is_main`), which have the stratum "main" or no stratum."""
     return np.array([example.is_main for example in examples], dtype=np.bool_)
 
 
@@ -188,8 +188,8 @@ def choose_head(scores: HeadScores) -> Head:
 def ranked_heads(scores: HeadScores) -> list[Head]:
     """Return all heads of layers with attention, sorted by macro candidate accuracy on the main items, best first.
 
-    Differences below 1e-9 count as ties. Ties go to the head with more antecedent mass, then to the lower layer and
-    head. Heads without weight on any candidate come last.
+    Main items are those with `Example.is_main`. Differences below 1e-9 count as ties. Ties go to the head with more
+    antecedent mass, then to the lower layer and head. Heads without weight on any candidate come last.
 
     Raises:
         UserError: there is no main item.

@@ -1,6 +1,6 @@
 """Intervals, permutation tests and corrections for clustered scores.
 
-N items, L layers, H heads, up to M candidates.
+Axes are N (items), L (layers), H (heads) and M (candidates at most).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike) -> bool:
-    """Return whether clusters determine an interval: two or more, or `FEWEST_EQUAL` if all means, (K,), are equal."""
+    """Return whether K clusters determine an interval: two do, or `FEWEST_EQUAL` if all means, (K,), are equal."""
     means = np.asarray(cluster_means, dtype=np.float64)
     return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 
@@ -92,9 +92,10 @@ def cluster_interval(
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    Antecedents of main items are relabelled (`_permutation_null`), with the same draw for all heads. A head's p-value
-    is the share of draws in which the best of all heads is at least as accurate as this head was. The statistic is that
-    of `choose_head`, so the chosen head has the smallest p-value. NaN in layers without attention.
+    Antecedents of main items (`Example.is_main`) are relabelled (`_permutation_null`), with the same draw for all
+    heads. A head's p-value is the share of draws in which the best of all heads is at least as accurate as this head
+    was. The statistic is that of `choose_head`, so the chosen head has the smallest p-value. NaN in layers without
+    attention.
 
     Raises:
         ValueError: there are no main items.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores of one head: on main items by language, and on other items by language and stratum."""
+    """Scores of a head: on main items (`Example.is_main`) by language, on other items by language and stratum."""
 
     languages: dict[str, LanguageScores]
     strata: Groups[Cell]
@@ -62,7 +62,7 @@ def summarise(
             items that were not measured. R may be 0.
 
     Returns:
-        Scores on main items by language, and on other items by language and stratum. Intervals are
+        Scores on main items (`Example.is_main`) by language, and on other items by language and stratum. Intervals are
         bootstrapped over `clusters`. Values have 6 decimal places; None marks values that cannot be computed.
 
     Raises:

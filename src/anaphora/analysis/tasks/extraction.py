@@ -51,7 +51,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of about `most` items, as evenly spaced whole groups; of all items for None."""
+        """Return a selection of about `most` items, as evenly spaced whole groups, or of all if `most` is None."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -95,7 +95,7 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of about `most` items of a corpus's split, as evenly spaced whole groups; of all for None.
+    """Return a selection of about `most` items of a split, as evenly spaced whole groups, or of all if `most` is None.
 
     Raises:
         UserError: the split is empty.

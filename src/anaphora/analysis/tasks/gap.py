@@ -2,7 +2,7 @@
 
 The probe over all heads is a linear classifier on the attention between pronoun and candidates.
 
-S models, N items, up to M candidates, D bootstrap samples.
+Axes are S (models), N (items), M (candidates at most) and D (bootstrap samples).
 """
 
 from __future__ import annotations

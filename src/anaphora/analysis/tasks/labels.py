@@ -166,7 +166,7 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
 
 
 def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[LabelAccuracy]:
-    """Return the accuracy of a run and of the bag of words on all texts and by label, with intervals over groups."""
+    """Return the accuracy of a run and of the bag of words on all texts and by label, with bootstrap intervals."""
     gold = np.array([one.label for one in texts])
     right, bag_right = ((np.array(named) == gold).astype(np.float64) for named in (answers, bag))
     rows = []

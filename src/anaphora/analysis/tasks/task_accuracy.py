@@ -1,6 +1,6 @@
 """Task accuracy of runs and shortcuts on the same items, of any corpus, with paired bootstrap intervals.
 
-N items, S runs.
+Axes are N (items) and S (runs).
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """Return the ranker of `bag_of_words` with a further feature for each pair of a candidate's and a text's word."""
+    """Return the ranker of `bag_of_words` with features for pairs of a word of the candidate and a word of the text."""
 
     def features(_index: int, own: list[str], context: list[str]) -> list[str]:
         pairs = [f"pair={word}|{other}" for word in own for other in context]

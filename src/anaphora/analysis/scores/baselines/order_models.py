@@ -242,7 +242,7 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     """Fit a low-rank model of the rule, a sum of products of the factors' vectors, and return its correctness: (N,).
 
-    A test value that is not in training gets the vector of the first value.
+    A factor's value that does not occur in training gets the vector of the factor's first value.
     """
     import torch
     from torch.nn import functional

@@ -45,7 +45,7 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
-    """Return the permutation p-values of a head on main items, keyed by language and kind of cue.
+    """Return a head's permutation p-values on main items (`Example.is_main`), keyed by language and kind of cue.
 
     The p-values are valid only for a head that was chosen on other items. Holm's correction is over all languages and
     kinds.
@@ -96,9 +96,9 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     design. All lie in [-1, 1], in shares of the pronoun's attention.
 
     Returns:
-        The effects on main items by language and kind of cue: mean over quads, 95 % bootstrap interval over templates,
-        and number of quads. A quad counts if it is complete and has two focal candidates with the same words in every
-        sentence.
+        The effects on main items (`Example.is_main`) by language and kind of cue: mean over quads, 95 % bootstrap
+        interval over templates, and number of quads. A quad counts if it is complete and has two focal candidates with
+        the same words in every sentence.
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)

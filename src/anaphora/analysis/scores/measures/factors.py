@@ -34,7 +34,7 @@ def factors(
     """Return the head's and the model's accuracy for every value of every factor.
 
     Args:
-        scores: N scored items, of which only main items count.
+        scores: N scored items, of which only main items (`Example.is_main`) count.
         task_correct: correctness of the model's answers, (N,); NaN for a model without answers.
 
     Returns:

@@ -48,10 +48,10 @@ def further_measures(
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
 ) -> Groups[FurtherScores]:
-    """Return mean reciprocal rank, MAS, mass per token, agreement with the model's answers, and reverse accuracy.
+    """Return mean reciprocal rank, maximum attention score, mass per token, agreement and reverse accuracy, by cell.
 
     Args:
-        scores: N scored items, of which only main items count.
+        scores: N scored items, of which only main items (`Example.is_main`) count.
         records: records that were scored, to which `scores.kept` refers.
         answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None for a model without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).

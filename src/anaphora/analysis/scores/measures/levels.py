@@ -1,4 +1,4 @@
-"""Scores on items of the cue types `composition` and `short_text`, where predicate, state and voice decide.
+"""Scores on items of the cue types `composition` and `short_text`, where predicate, state and voice decide the answer.
 
 The level of such an item says in how many voices its predicate and state occur together in training: L0 in both, L1 in
 one, L2 in none (`data.controlled.octads`). The cells of a language are the items with set cues, the sentences of each

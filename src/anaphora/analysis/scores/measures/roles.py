@@ -64,14 +64,14 @@ class HeadRoles:
 def head_roles(
     scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
 ) -> tuple[HeadRoles, ...]:
-    """Return the roles of every head, from the pronoun's rows on main items.
+    """Return the roles of every head, from the pronoun's rows on main items (`Example.is_main`).
 
     Args:
         records: records that were scored, to which `scores.kept` refers.
         baselines: correctness of each baseline by name, (N,); a baseline with NaN is left out.
 
     Returns:
-        One entry per head, layer by layer; layers without attention have none:
+        One `HeadRoles` for each head of a layer with attention, layer by layer, with these fields:
 
         - "positional": most frequent offset of the largest weight from the pronoun, in tokens, and its share of items.
           All tokens of the pronoun are at offset 0, its neighbours at -1 and 1. Threshold 0.9.

@@ -1,6 +1,6 @@
 """Specificity: a head's weight on the antecedent from the pronoun, compared with its weight from other words.
 
-L layers, H heads, T tokens.
+Axes are L (layers), H (heads) and T (tokens).
 """
 
 from __future__ import annotations
