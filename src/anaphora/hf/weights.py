@@ -115,7 +115,7 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
     field, names = ("architectures", named) if isinstance(named, list) and named else ("auto_map", own_classes)
     for name in names:
         declared = getattr(getattr(transformers, str(name), None), "config_class", None)
-        if declared is not None and declared.model_type not in (family, ""):
+        if declared is not None and declared.model_type not in (family, "") and not _reads(family, str(name)):
             raise UserError(
                 f"{path}: {field} ({name}) is of model_type {declared.model_type}, but model_type is {family}"
             )
@@ -124,6 +124,13 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
                 f"{path}: {field} ({name}) is code of the model's own (auto_map), which is never run; remove "
                 f"auto_map only if {family} of transformers computes the same attention"
             )
+
+
+def _reads(family: object, name: str) -> bool:
+    """Return whether an Auto class of transformers loads models of a family as this class, such as gpt-sw3 as GPT-2."""
+    known: Any = import_module("transformers.models.auto.modeling_auto")
+    named = [table.get(family) for key, table in vars(known).items() if key.endswith("MAPPING_NAMES")]
+    return any(name in one if isinstance(one, tuple) else name == one for one in named)
 
 
 def _is_own_code(name: str, family: object) -> bool:
