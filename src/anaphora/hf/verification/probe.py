@@ -113,6 +113,11 @@ class Probe:
         except UserError as reason:
             raise UserError(NOT_EDITED, model=self.name, family=self.family, reason=str(reason)) from None
 
+    @property
+    def _texts_share(self) -> bool:
+        """Return whether the texts of a batch share numbers: rotary angles, or experts that take a number of tokens."""
+        return self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None
+
     def _two_texts(self) -> Tensor:
         ids = self.alone["input_ids"]
         return torch.cat((ids, ids.flip(1)))
@@ -154,7 +159,7 @@ class Probe:
         is_same = self._same_when_padded(maps, partial(self._maps, implementation=implementation))
         if not is_same and implementation == interface.NAME:
             raise UserError("padding changes the maps of a text")
-        return replace(reading, alone=not is_same or self._writes_weights)
+        return replace(reading, alone=not is_same or self._texts_share)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
         """Return the `MapReading` that records attention weights where the model multiplies its values by them."""
@@ -168,7 +173,7 @@ class Probe:
         reading = replace(self._described(None, texts[0], own), points=())
         points = edit_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
         read = partial(self._maps_at_points, points=points, heads=reading.heads)
-        alone = not self._same_when_padded(texts[0], read) or self._writes_weights
+        alone = not self._same_when_padded(texts[0], read) or self._texts_share
         return replace(reading, points=points, alone=alone)
 
     def _maps_at_points(self, inputs: Inputs, points: Sequence[EditPoint], heads: int) -> list[Tensor]:
