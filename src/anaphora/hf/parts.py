@@ -27,8 +27,9 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
 
 
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
-    """Return the module whose attention is read: the model without output layers, or the encoder of an encoder-decoder.
+    """Return the module whose attention is read: the model without output layers, or an encoder of texts.
 
+    The latter is the encoder of an encoder-decoder, or that of a pair of encoders, of which one reads images or sounds.
     Here and in the functions below, `name` is the name of the model for messages.
 
     Raises:
@@ -38,6 +39,9 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     if model.config.is_encoder_decoder:
         with errors_in_one_line(f"{name}: its encoder cannot be read"):
             part = model.get_encoder()
+    of_texts = getattr(part, "text_model", None)
+    if hasattr(part, "get_text_features") and isinstance(of_texts, nn.Module):
+        part = of_texts  # of a pair of encoders, such as those of CLIP
     parameters = inspect.signature(part.forward).parameters
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     children = list(part.children())
@@ -89,11 +93,14 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
     """Return the last hidden states, (B, T, W), among the outputs of a text part that read the token ids (B, T).
 
+    Logits take their place in a family without a model that returns states, such as llama4.
+
     Raises:
         UserError: there are none; the message begins with `what`.
     """
-    states = output[0] if isinstance(output, tuple) else getattr(output, "last_hidden_state", None)
-    if not isinstance(states, Tensor) or states.shape[:2] != ids.shape:
+    given = (getattr(output, "last_hidden_state", None), getattr(output, "logits", None), output[0])
+    states = next((one for one in given if isinstance(one, Tensor)), None)
+    if states is None or states.shape[:2] != ids.shape:
         raise UserError(f"{what} gives no states for the tokens of a text")
     return states
 
