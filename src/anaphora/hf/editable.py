@@ -16,7 +16,7 @@ from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention
-from anaphora.hf.loading import CAUSAL, MASKED, predicts_by
+from anaphora.hf.loading import CAUSAL, MASKED, MULTIMODAL, predicts_by
 from anaphora.hf.verification.forward import joined_maps, reading_mode, run_model
 from anaphora.model.mixer import Edit
 
@@ -134,7 +134,8 @@ def why_no_answer(model: TransformersModel) -> UserError | None:
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
         return UserError(message, model=model.name)
-    if not predicts_by(model.language_model, CAUSAL if model.is_decoder else MASKED):
+    fitting = (CAUSAL, MULTIMODAL) if model.is_decoder else (MASKED,)
+    if not any(predicts_by(model.language_model, automatic) for automatic in fitting):
         message = _CAUSAL if model.is_decoder else _NOT_CAUSAL
         return UserError(message, model=model.name)
     if not model.is_decoder and model.tokenizer.mask_token_id is None:

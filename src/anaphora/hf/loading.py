@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 ADAPTER = "adapter_config.json"
 """File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
-MASKED, CAUSAL = "AutoModelForMaskedLM", "AutoModelForCausalLM"
-_WITH_OUTPUT_LAYER = (MASKED, CAUSAL)
+MASKED, CAUSAL, MULTIMODAL = "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForMultimodalLM"
 _TEXTS_TO_SPLIT = ("Anna was born in 2024, but Émile isn't here.", "小红推了小明，因为他很生气。")
 """Texts that show whether transformers and tokenizer.json split a text in the same way."""
 _SHOWN_TOKENS = 8
@@ -181,8 +180,12 @@ def _class_of(transformers: Any, config: Any) -> Any:
 
 
 def has_output_layer(model: PreTrainedModel) -> bool:
-    """Return whether a model has an output layer over the vocabulary; False for encoder-decoders."""
-    known = any(predicts_by(model, automatic) for automatic in _WITH_OUTPUT_LAYER)
+    """Return whether a model has an output layer over the vocabulary; False for encoder-decoders.
+
+    Of the models that read images or sounds too, only those that continue a text token by token are counted.
+    """
+    continues = isinstance(model, import_module("transformers").GenerationMixin) and predicts_by(model, MULTIMODAL)
+    known = continues or predicts_by(model, MASKED) or predicts_by(model, CAUSAL)
     return known and not model.config.is_encoder_decoder
 
 
@@ -193,16 +196,24 @@ def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
 
 @cache
 def _class_names() -> dict[str, frozenset[str]]:
-    """Return the class names of models with an output layer over the vocabulary, and of encoders without their decoder.
+    """Return the class names of models that `AutoModel` does not load, or loads without their output layer.
 
-    They are keyed by the name of the Auto class that loads them.
+    They are those of models with an output layer over the vocabulary, of encoders without their decoder, and of
+    encoder-decoders of two models, keyed by the name of the Auto class that loads them.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
+    pairs = {
+        name
+        for family, name in names.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES.items()
+        if family not in names.MODEL_MAPPING_NAMES
+    }
     return {
-        "AutoModelForMaskedLM": frozenset(names.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
-        "AutoModelForCausalLM": frozenset(names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+        MASKED: frozenset(names.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
+        CAUSAL: frozenset(names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+        MULTIMODAL: frozenset(names.MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.values()),
         "AutoModelForTextEncoding": frozenset(names.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values()) - whole,
+        "AutoModelForSeq2SeqLM": frozenset(pairs),
     }
 
 

@@ -1,0 +1,122 @@
+"""Tests of models that consist of several models, or are loaded as a class of another family."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from families import oracle
+from tiny import GPT2, GROUPED, SIZE, TEXTS, random_model, tokenizer, transformers
+
+import anaphora
+from anaphora.hf.reader import TransformersModel, open_model
+
+VISION: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+VISION |= {"image_size": 16, "patch_size": 8}
+MOE: dict[str, Any] = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 64}
+MOE |= {"decoder_ffn_dim": 64, "encoder_attention_heads": 4, "decoder_attention_heads": 4, "vocab_size": 120}
+MOE |= {"max_position_embeddings": 64, "num_experts": 4, "encoder_sparse_step": 1, "init_std": 0.5}
+
+
+def wide(model: Any) -> Any:
+    """Return a model in evaluation mode with weights large enough to distinguish its heads."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.normal_(std=0.5)
+    return model.eval()
+
+
+def reopened(model: Any, path: Path) -> TransformersModel:
+    model.save_pretrained(path)
+    tokenizer().save_pretrained(path)
+    return open_model(path)
+
+
+def llava() -> Any:
+    config = transformers.LlavaConfig(
+        text_config=transformers.LlamaConfig(**GROUPED),
+        vision_config=transformers.CLIPVisionConfig(**VISION),
+        image_token_index=110,
+    )
+    return wide(transformers.LlavaForConditionalGeneration(config))
+
+
+def test_a_language_model_of_texts_and_images_is_read_with_its_output_layer_and_answers(tmp_path: Path) -> None:
+    model = llava()
+    opened = reopened(model, tmp_path / "llava")
+    own, maps = opened.maps(TEXTS[0])
+    for shown, used in zip(maps, oracle.run(model.base_model, own.ids).squares, strict=True):
+        np.testing.assert_allclose(shown, used.maps(len(own.ids))[0], atol=1e-5)
+    (answer,) = anaphora.answers(str(tmp_path / "llava"), [(TEXTS[0], "she", ["Anna", "Emma"])])
+    prompt = f'{TEXTS[0]} The word "she" refers to'
+    start = len(tokenizer()(prompt)["input_ids"]) - 1
+    scores = []
+    for candidate in ("Anna", "Emma"):
+        ids = tokenizer()(f"{prompt} {candidate}")["input_ids"][:-1]
+        logits = model(input_ids=torch.tensor([ids])).logits[0].log_softmax(-1)
+        scores.append(torch.stack([logits[place - 1, ids[place]] for place in range(start, len(ids))]).mean())
+    expected = torch.stack(scores).softmax(0).tolist()
+    assert [one.probability for one in answer.candidates] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_family_whose_only_model_has_an_output_layer_is_read_and_answers() -> None:
+    config = transformers.Llama4Config(
+        text_config={**GROUPED, "head_dim": 8, "num_local_experts": 2, "intermediate_size_mlp": 64},
+        vision_config={**VISION, "vision_output_dim": 32, "projector_input_dim": 32, "projector_output_dim": 32},
+    )
+    model = wide(transformers.Llama4ForConditionalGeneration(config))
+    opened = open_model(model, tokenizer())
+    own, maps = opened.maps(TEXTS[0])
+    for shown, used in zip(maps, oracle.run(model, own.ids).squares, strict=True):
+        np.testing.assert_allclose(shown, used.maps(len(own.ids))[0], atol=1e-5)
+    (answer,) = anaphora.answers(model, [(TEXTS[0], "she", ["Anna", "Emma"])], tokenizer=tokenizer())
+    assert sum(one.probability for one in answer.candidates) == pytest.approx(1)
+
+
+def test_of_a_pair_of_encoders_the_one_of_texts_is_read(tmp_path: Path) -> None:
+    config = transformers.CLIPConfig(text_config={**SIZE, "projection_dim": 16}, vision_config=VISION)
+    opened = reopened(wide(transformers.CLIPModel(config)), tmp_path / "clip")
+    text_model = transformers.CLIPTextModel.from_pretrained(tmp_path / "clip")
+    np.testing.assert_array_equal(opened.maps(TEXTS[0])[1], open_model(text_model, tokenizer()).maps(TEXTS[0])[1])
+    assert opened.is_decoder and opened.untrained(0).maps(TEXTS[0])[1].shape == opened.maps(TEXTS[0])[1].shape
+
+
+def test_the_encoder_of_two_models_joined_is_read_from_a_folder(tmp_path: Path) -> None:
+    bert = transformers.BertConfig(**SIZE)
+    config = transformers.EncoderDecoderConfig.from_encoder_decoder_configs(bert, copy.deepcopy(bert))
+    config.decoder_start_token_id = config.pad_token_id = 0
+    model = wide(transformers.EncoderDecoderModel(config=config))
+    expected = open_model(model.encoder, tokenizer()).maps(TEXTS[0])[1]
+    np.testing.assert_array_equal(reopened(model, tmp_path / "pair").maps(TEXTS[0])[1], expected)
+
+
+@pytest.mark.parametrize(("family", "settings"), [("gpt-sw3", GPT2), ("internlm3", GROUPED)])
+def test_a_family_that_is_loaded_as_a_class_of_another_is_no_mismatch(
+    family: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    config = transformers.AutoConfig.for_model(family, **settings)
+    config.model_type = family
+    model = wide(transformers.AutoModelForCausalLM.from_config(config))
+    opened = reopened(model, tmp_path / family)
+    assert opened.language_model is not None
+    np.testing.assert_array_equal(opened.maps(TEXTS[0])[1], open_model(model, tokenizer()).maps(TEXTS[0])[1])
+
+
+def test_texts_that_compete_for_experts_are_read_one_by_one() -> None:
+    """An expert of NLLB-MoE takes a number of tokens of the whole batch, and drops the others."""
+    model = random_model("nllb-moe", **MOE, expert_capacity=64, moe_eval_capacity_token_fraction=-1.0)
+    opened = open_model(model, tokenizer())
+    tokens = [opened.tokenize(text) for text in TEXTS * 10]
+    together, states = opened.run(tokens), opened.editable.read(tokens, [])[1]
+    for row in range(len(TEXTS)):
+        count = len(tokens[row].ids)
+        alone = oracle.run(copy.deepcopy(model.get_encoder()), tokens[row].ids)
+        torch.testing.assert_close(states[row][:count], alone.states, atol=1e-4, rtol=0)
+        for layer, used in zip(together, alone.squares, strict=True):
+            torch.testing.assert_close(layer[row, :, :count, :count], used.maps(count)[0], atol=1e-5, rtol=0)
