@@ -14,6 +14,7 @@ from anaphora.analysis.evidence.verdict import NOT_CONTROLLED, NOT_SUPPORTED, SU
 from anaphora.analysis.results.scores import Groups
 from anaphora.base.translation import spoken_in
 from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.offline import read_asset
 from anaphora.report.page.opening import control_commands, verdict_sentence
 from anaphora.report.page.write import write_report
 
@@ -100,3 +101,15 @@ def test_no_text_is_below_11_px_and_a_table_fits_a_screen_of_1280_px(html: str, 
         assert not seen["wide"]
     else:
         assert picture <= 400 - 2 * 16, "the opening picture fits a phone of 400 px between its margins"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_caption_of_a_narrow_table_is_as_wide_as_other_text_and_leaves_its_table_narrow(tmp_path: Path) -> None:
+    table = f"<table><caption>{'Weight of the antecedent. ' * 8}</caption><tr><th>head</th><td>1</td></tr></table>"
+    page = f'<style>{read_asset("report.css")}</style><body><main><div class="scroll">{table}</div></main></body>'
+    body = """
+      const width = (name) => document.querySelector(name).getBoundingClientRect().width;
+      const scrolls = document.querySelector(".scroll").scrollWidth > width(".scroll");
+      return [width("caption"), width("table") < 100, scrolls];
+    """
+    assert in_browser(page, body, {"early": True}, tmp_path, "--window-size=1280,900") == [46 * 16, True, False]
