@@ -315,6 +315,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     from anaphora.commands.parts.tables import print_answers
     from anaphora.data.store import load as load_corpus
     from anaphora.report.terminal import print_phrase
+    from anaphora.report.wording import label, split_names
     from anaphora.runs.items import corpus_of
 
     for run in runs:
@@ -337,8 +338,8 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         items = task_accuracy.answer_transfer(runs, training, unseen, settings.folds or 5, source.seed, progress)
     rows = [table_row(row) for row in task_accuracy.accuracy_table(items, settings.by, settings.contrast)]
     trained_on = runs[0].config.data.kind
-    title = _("{data}, answered by {runs} runs on {source}; shares in %, 95 % over groups").format(
-        data=source.kind, runs=len(runs), source=trained_on
+    title = _("{data}, {split} split, answered by {runs} runs on {source}; shares in %, 95 % over groups").format(
+        data=source.kind, split=label(split_names(), settings.split), runs=len(runs), source=trained_on
     )
     print_answers(rows, title)
     if len(unseen) < len(examples):
