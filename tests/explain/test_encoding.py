@@ -201,6 +201,14 @@ def test_the_current_row_is_the_last_pronouns_or_the_named_one(run: Run) -> None
         walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna")
 
 
+def test_a_note_says_which_token_of_a_pronoun_of_several_the_steps_follow(run: Run) -> None:
+    split = query_of(CHINESE, "王芳", ("李强",))
+    (note,) = (note for note in walk_of(run, split).notes if "tokens" in note)
+    assert note.startswith("The pronoun has 2 tokens; the steps follow the first, “王”")
+    notes = (*walk_of(run, query_of()).notes, *walk_through_run(run, split, 0, 0, "芳").notes)
+    assert not any("tokens" in note for note in notes)
+
+
 def test_a_text_without_a_word_is_refused_where_special_tokens_surround_it(run: Run) -> None:
     settings = json.loads(run.tokenizer.dumps())
     settings["added_tokens"].append(dict(settings["added_tokens"][0], id=run.tokenizer.size, content="[SEP]"))

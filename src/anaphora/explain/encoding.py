@@ -90,6 +90,10 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     if query.example is not None:
         if query.is_detected and row is None:
             notes.append(pronoun_note(query.example.text, query.example.pronoun))
+        parts = tokens.covering(query.example.pronoun)
+        if row is None and len(parts) > 1:
+            note = _("The pronoun has {count} tokens; the steps follow the first, “{token}”, and row= chooses another.")
+            notes.append(note.format(count=len(parts), token=labels[parts[0]]))
         can_answer = unknown.is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
         if can_answer and not _has_answers(run, query.example):
             notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
