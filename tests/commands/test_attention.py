@@ -69,6 +69,7 @@ def test_tokens_are_merged_to_the_words_of_the_settings(
     ("settings", "message"),
     [
         (("run=nowhere", "text=Anna"), "run (nowhere): there is no such folder; a model on the hub is written hf://"),
+        (("run=nowhere", "text=Anna"), ", and shipped is the run inside the package"),
         (("run=x", "text=Anna", "output=page.gif"), "output (page.gif) must end in one of .html, .parquet"),
         (("run=x", "text=Anna", "interface_language=fr"), "interface_language ('fr') must be one of en, zh"),
         (("run=x", "text=Anna", "by=letter"), "by ('letter') must be one of word, token"),

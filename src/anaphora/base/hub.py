@@ -31,7 +31,10 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 def no_folder_error(setting: str, name: str) -> UserError:
     """Return the error for a setting that names a missing folder as a model."""
-    return UserError(f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name")
+    return UserError(
+        f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name, and shipped is "
+        "the run inside the package"
+    )
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
