@@ -94,7 +94,7 @@ def spoken(
     nothing = "The items measured hold nothing that this is about."
     controls: dict[str, Control | None] = {
         name: replace(
-            trained, expected=each.statement, observed=f"{observed} {each.if_not}" if each.if_not else nothing
+            trained, expected=each.statement, observed=f"{observed} {each.if_above}" if each.if_above else nothing
         )
         for name, each in EXPECTED.items()
     }

@@ -182,6 +182,15 @@ def test_what_a_surprise_means_is_reported_beside_it(run: Run, monkeypatch: pyte
     assert surprised.as_expected is False and "the states that are compared still learn" in surprised.observed
 
 
+@pytest.mark.parametrize("name", ["frozen_query_key", "masked_tokens", "pairwise"])
+def test_a_head_below_chance_is_not_called_one_that_points(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control = measured(name, run, monkeypatch, 5, 10, "role")
+    assert control.as_expected is False
+    assert control.observed == "zh role cues candidate 25.0 % (chance 50.0 %)."
+
+
 def test_what_was_observed_is_reported_with_its_numbers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     control = measured("no_positions", run, monkeypatch, 12, 11, "role")
     assert control.observed == (

@@ -42,7 +42,7 @@ class Expectation:
     measures: tuple[str, ...]  # measures that should be near chance
     kinds: tuple[str, ...]  # kinds of cue to which the expectation applies
     statement: str
-    if_not: str = ""  # conclusion in words if the expectation is not met
+    if_above: str = ""  # conclusion in words if a measure is above chance instead
 
 
 EXPECTED = {
@@ -182,7 +182,8 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
 
     Returns:
         Accuracies by language and kind of cue, or "all" in a language whose items have no kind. `as_expected` is None
-        if the expectation covers none of these kinds; if it is False, `observed` also states the conclusion.
+        if the expectation covers none of these kinds; if a measure is above chance instead, `observed` also states the
+        conclusion.
 
     Raises:
         UserError: no main item of `development` can be scored, or the control has no attention maps.
@@ -197,13 +198,15 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         if kind in EXPECTED[control].kinds and (accuracy := getattr(cell, name)) is not None
     ]
     passed = [bool(near_chance(accuracy, chance)) for _, accuracy, chance in checks]
+    # A measure below chance is unexpected too, but no head that points.
+    is_above = any(not near and value > (chance or 0) for near, (_, value, chance) in zip(passed, checks, strict=True))
     return Control(
         run=run.name,
         seed=run.config.seed,
         languages=languages,
         as_expected=all(passed) if checks else None,
         expected=EXPECTED[control].statement,
-        observed=_observation(checks) + ("" if all(passed) else f" {EXPECTED[control].if_not}".rstrip()),
+        observed=_observation(checks) + (f" {EXPECTED[control].if_above}".rstrip() if is_above else ""),
     )
 
 
