@@ -13,7 +13,7 @@ from anaphora.base.files import write_json
 from anaphora.base.translation import _, spoken_in
 from anaphora.report.figures import style
 from anaphora.report.wording import language_name
-from anaphora.studies.page.conclusions import conclusions
+from anaphora.studies.page.conclusions import answer_sentence, conclusions
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
 from anaphora.studies.page.study import draw_study_figures, figure_alt, write_study_page
 from anaphora.studies.page.words import axis_value, items_label
@@ -51,6 +51,12 @@ def test_the_page_on_all_studies_leads_to_the_page_of_each_and_each_lists_its_se
     page = (tmp_path / "two words" / "study.html").read_text(encoding="utf-8")
     anchors = re.findall(r'<li><a href="#([^"]*)"', page)
     assert len(anchors) > 3 and anchors == re.findall(r'<section id="([^"]*)"', page)
+
+
+def test_a_study_without_conditions_is_not_called_unmeasured() -> None:
+    assert answer_sentence(study()) == "Open: this study states no condition."
+    undecided = study(rules=[rule(cell="bilinear+one", measure="candidate_accuracy", at_least=0.1)])
+    assert answer_sentence(undecided).startswith("Open: not everything is measured")
 
 
 def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: Path) -> None:

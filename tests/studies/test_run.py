@@ -154,6 +154,39 @@ def test_only_names_the_cells_to_run_and_seeds_come_in_turn(
     assert [cell.name for cell in summary.cells] == ["base", "one"]
 
 
+def test_cells_that_only_leaves_out_count_only_if_they_were_measured_on_the_same_items_by_the_same_code(
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    about = {"data": "first", "code": "first"}
+
+    def quick(config: Any, query: Query, *_: Any) -> None:
+        directory = Path(config.output) / config.name
+        directory.mkdir(parents=True, exist_ok=True)
+        known = {"measures": query.measures, "split": query.split, "items": query.items, **about}
+        groups = {"en": {"all": {"task_accuracy": 1.0}}}
+        content = {"query": known, "head": None, "train_seconds": 1.0, "groups": groups}
+        (directory / MEASURED_FILE).write_text(json.dumps(content))
+
+    monkeypatch.setattr(engine, "train_and_measure", quick)
+    factors = {"heads": {"one": ["model.attention.heads=1"]}, "data": {"other": ["data.seed=7"]}}
+    plan = planned(factors=factors)
+
+    def counted(*only: str) -> list[str]:
+        summary = engine.run_study(replace(plan, only=list(only)), CONFIGS)
+        return [cell.name for cell in summary.cells if cell.groups]
+
+    assert counted("base", "other") == ["base", "other"]
+    assert counted("one") == ["base", "one", "other"]
+    assert "not shown" not in capsys.readouterr().out
+    about["data"] = "second"
+    assert counted("one") == ["one", "other"]  # the items of `other` differ in any case
+    assert "not shown: base, measured on other items" in " ".join(capsys.readouterr().out.split())
+    assert counted() == ["base", "one", "other"]
+    about["code"] = "second"
+    assert counted("one") == ["one"]
+    assert "'only=[base,other]' measures again" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_cell_that_only_leaves_out_must_not_hold_runs_of_other_settings_either(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:

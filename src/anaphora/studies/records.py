@@ -66,6 +66,7 @@ class RunRecord:
         groups: measures; empty unless the run is finished.
         head: layer and head chosen on the development split; None if heads were not scored or the run is not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
+        measured_on: digests of the measured items and of the measuring code; empty unless the run is finished.
     """
 
     cell: str
@@ -75,6 +76,7 @@ class RunRecord:
     groups: GroupMeasures = field(default_factory=dict)
     head: tuple[int, int] | None = None
     seconds: float | None = None
+    measured_on: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_record(job: Job, query: Query) -> RunRecord:
@@ -96,7 +98,9 @@ def read_record(job: Job, query: Query) -> RunRecord:
         wanted["settings"] = settings_digest(job.config)
     if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
         head = tuple(stored["head"]) if stored["head"] else None
-        return record(status="finished", groups=stored["groups"], head=head, seconds=stored["train_seconds"])
+        about = {name: str(stored["query"][name]) for name in ("data", "code") if name in stored["query"]}
+        record = partial(record, groups=stored["groups"], head=head, measured_on=about)
+        return record(status="finished", seconds=stored["train_seconds"])
     return record(status="unfinished" if RunFiles(job.directory).config.exists() else "not begun")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anaphora.base.console import console, headed_table
+from anaphora.base.console import console, headed_table, say
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
@@ -26,7 +26,7 @@ from anaphora.studies.page.figures import NOT_COMPARED
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
 from anaphora.studies.plan import StudyPlan
-from anaphora.studies.records import Query, read_record
+from anaphora.studies.records import Query, RunRecord, read_record
 from anaphora.studies.schema import Study
 from anaphora.studies.slurm import Cluster, check_cluster
 from anaphora.studies.summary import summarise, table_rows
@@ -64,7 +64,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
         measured = [job for job in jobs if plan.train or RunFiles(job.directory).weights.exists()]
         _check_results(plan, root, all_jobs, measured, query)
         run_jobs(plan, measured, query)
-        study = summarise(plan, cells, [read_record(job, query) for job in all_jobs])
+        study = summarise(plan, cells, _current_records(all_jobs, measured, query))
         write_study(plan, study)
     return study
 
@@ -143,6 +143,40 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
     for job in jobs:
         if job.directory not in written:
             read_record(job, query)
+
+
+def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
+    """Read the records of all jobs; a record outside `measured` that does not compare with these is unfinished.
+
+    Cells that `plan.only` leaves out are not measured again. If the data file or the code has changed since, their
+    numbers are of other items or of another definition. A printed notice names such cells.
+    """
+    records = [read_record(job, query) for job in jobs]
+    anew = {job.directory for job in measured}
+    finished = [(job, record) for job, record in zip(jobs, records, strict=True) if record.status == "finished"]
+    current = {_items_of(job): record.measured_on for job, record in finished if job.directory in anew}
+    codes = {about.get("code") for about in current.values()}
+    outdated = {
+        job.directory: job.cell
+        for job, record in finished
+        if (codes and record.measured_on.get("code") not in codes)
+        or current.get(_items_of(job), record.measured_on) != record.measured_on
+    }
+    if outdated:
+        notice = _(
+            "not shown: {cells}, measured on other items or by other code than the runs of this command; "
+            "'only=[{cells}]' measures again"
+        )
+        say(notice.format(cells=",".join(dict.fromkeys(outdated.values()))))
+    return [
+        RunRecord(cell=job.cell, seed=job.seed, status="unfinished") if job.directory in outdated else record
+        for job, record in zip(jobs, records, strict=True)
+    ]
+
+
+def _items_of(job: Job) -> str:
+    """Return a key that is equal for jobs whose settings choose the same items."""
+    return repr((job.config.data, job.config.trainer.limit_items))
 
 
 def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:

@@ -15,6 +15,8 @@ from anaphora.studies.schema import GroupSummary, Study
 def answer_sentence(study: Study) -> str:
     """Return the verdict on a study's claim in one sentence."""
     rows = study.verdict.rules
+    if not rows:
+        return _("Open: this study states no condition.")
     results = [row.passed for row in rows]
     held, failed, unchecked = (results.count(result) for result in (True, False, None))
     verdict = study.verdict.verdict
