@@ -108,6 +108,39 @@ def test_a_family_that_is_loaded_as_a_class_of_another_is_no_mismatch(
     np.testing.assert_array_equal(opened.maps(TEXTS[0])[1], open_model(model, tokenizer()).maps(TEXTS[0])[1])
 
 
+def test_a_model_with_two_output_layers_answers_with_the_one_over_the_vocabulary(tmp_path: Path) -> None:
+    model = wide(transformers.BertForPreTraining(transformers.BertConfig(**SIZE)))
+    opened = reopened(model, tmp_path / "bert")
+    tokens = opened.tokenize("Anna helped Emma because [MASK] was weak.")
+    (logits,) = opened.logits([tokens], {})
+    expected = model(input_ids=torch.tensor([tokens.ids])).prediction_logits[0]
+    torch.testing.assert_close(logits, expected, atol=1e-4, rtol=1e-4)
+
+
+def test_an_encoder_whose_weights_begin_otherwise_than_its_familys_is_read_from_a_folder(tmp_path: Path) -> None:
+    model = wide(transformers.DPRContextEncoder(transformers.DPRConfig(**SIZE)))
+    expected = open_model(model, tokenizer()).maps(TEXTS[0])[1]
+    np.testing.assert_array_equal(reopened(model, tmp_path / "dpr").maps(TEXTS[0])[1], expected)
+
+
+def test_a_decoder_in_a_wrapper_with_its_embeddings_is_read() -> None:
+    config = transformers.ProphetNetConfig(
+        hidden_size=32,
+        num_decoder_layers=2,
+        decoder_ffn_dim=64,
+        num_decoder_attention_heads=4,
+        vocab_size=120,
+        max_position_embeddings=64,
+        pad_token_id=0,
+        num_encoder_attention_heads=4,
+    )
+    model = wide(transformers.ProphetNetForCausalLM(config))
+    opened = open_model(model, tokenizer())
+    own, maps = opened.maps(TEXTS[0])
+    for shown, used in zip(maps, oracle.run(model.base_model, own.ids).squares, strict=True):
+        np.testing.assert_allclose(shown, used.maps(len(own.ids))[0], atol=1e-5)
+
+
 def test_texts_that_compete_for_experts_are_read_one_by_one() -> None:
     """An expert of NLLB-MoE takes a number of tokens of the whole batch, and drops the others."""
     model = random_model("nllb-moe", **MOE, expert_capacity=64, moe_eval_capacity_token_fraction=-1.0)

@@ -172,10 +172,23 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the Auto class that loads a stored model, by the class name in its config.json; by default `AutoModel`."""
-    for automatic, names in _class_names().items():
-        if any(name in names for name in config.architectures or ()):
+    """Return the class that loads a stored model: an Auto class, or a class of config.json with weights of its own.
+
+    The weights of DPRContextEncoder, for instance, begin otherwise than those of the encoder that `AutoModel` loads.
+    """
+    names: Any = import_module("transformers.models.auto.modeling_auto")
+    architectures = config.architectures or ()
+    for automatic, known in _class_names().items():
+        if any(name in known for name in architectures):
             return getattr(transformers, automatic)
+    before_training = names.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
+    if before_training in architectures and config.model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        return getattr(transformers, MASKED)  # which ignores the output layer for sentences
+    base = names.MODEL_MAPPING_NAMES.get(config.model_type)
+    prefix = getattr(getattr(transformers, str(base), None), "base_model_prefix", "")
+    for own in (getattr(transformers, str(name), None) for name in architectures):
+        if prefix and getattr(own, "base_model_prefix", prefix) not in ("", prefix):
+            return own
     return transformers.AutoModel
 
 

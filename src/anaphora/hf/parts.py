@@ -44,7 +44,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
         part = of_texts  # of a pair of encoders, such as those of CLIP
     parameters = inspect.signature(part.forward).parameters
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    children = list(part.children())
+    children = [child for child in part.children() if "input_ids" in inspect.signature(child.forward).parameters]
     if len(children) == 1 and all(one.kind in variadic for one in parameters.values()):  # a wrapper
         part = children[0]
         parameters = inspect.signature(part.forward).parameters
