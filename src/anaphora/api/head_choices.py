@@ -80,7 +80,7 @@ def select_antecedents(
     progress: Progress = no_progress,
     texts: Texts = lambda _: None,
 ) -> AntecedentSelections:
-    """Choose heads on the development mentions and evaluate them on the measured mentions.
+    """Choose heads on the mentions in `development`, and evaluate them on those in `measured`.
 
     Each text takes one forward pass of each model.
 

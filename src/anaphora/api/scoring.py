@@ -148,25 +148,25 @@ def score(
     untrained: int = 0,
     **settings: Any,
 ) -> Scores:
-    """Choose the head that attends to antecedents best on the development split, and measure it on another split.
+    """Choose the head that attends to antecedents best on the development split, and evaluate it on another split.
 
     The scores include those of shortcuts (simple rules, some of which are fitted on the training split), bootstrap
     intervals and a corrected permutation test. The causal tests are run too, unless `causal_items` is 0; if they are
     not possible, for instance because the model cannot choose among candidates, `Scores.untested` gives the reason. No
-    control models are trained here; without them, the verdict on the head as one that picks antecedents cannot be
-    "supported".
+    control models are trained here, so the verdict on the claim that the head picks antecedents is always "not yet
+    controlled".
 
     Args:
         model: the model, as in `anaphora.attention`.
         data: name of the corpus, as in the setting `data`, such as "controlled", "dpr" or "jsonl".
         path: file or folder of the corpus; None for the built-in corpus.
-        split: split to measure, usually "test".
-        items: approximate number of items per split; passages of documents and quads (a scene in every combination of
-            cue and candidate order) are not split. By default all items.
+        split: split to evaluate on, usually "test".
+        items: approximate number of items per split; items of the same document passage or of the same quad (a scene in
+            every combination of cue and candidate order) are kept together. By default all items.
         tokenizer: the tokenizer of a loaded `transformers` model.
-        causal_items: approximate number of main items (`Example.is_main`) in the causal tests, without splitting quads;
-            0 for no tests.
-        untrained: number of randomly initialised models of the same architecture to measure as a control.
+        causal_items: approximate number of main items (`Example.is_main`) in the causal tests; items of a quad are kept
+            together. 0 for no tests.
+        untrained: number of randomly initialised models of the same architecture to evaluate as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
@@ -231,8 +231,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     """Load the splits of a corpus without those development items whose text and pronoun are in the evaluated split.
 
     Args:
-        items: approximate number of items per split; passages of documents and quads (a scene in every combination of
-            cue and candidate order) are not split. None for all items.
+        items: approximate number of items per split; items of the same document passage or of the same quad (a scene in
+            every combination of cue and candidate order) are kept together. None for all items.
 
     Raises:
         UserError: the data cannot be read or have no pronouns with candidates, the development or the evaluated split
@@ -315,7 +315,7 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples without splitting groups or passages; return all if `most` is None."""
+    """Sample about `most` examples, keeping each group or passage together; return all if `most` is None."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

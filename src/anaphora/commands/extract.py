@@ -194,7 +194,10 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return the settings and digests that determine a file's content; None for a sentence, which is not reused."""
+    """Return the settings and digests that determine a file's content.
+
+    None for the user's own sentence, whose file is always written anew.
+    """
     from anaphora.runs.items import analysis_code_digest, model_digest
 
     if not selection.fingerprint:

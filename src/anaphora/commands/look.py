@@ -50,8 +50,9 @@ class LivePage:
 def look(settings: LivePage) -> None:
     """Print the pronoun's attention row and the answer for `text` if it is set; otherwise serve a page on localhost.
 
-    The page opens in the browser if there is a display. Without one, the attention row of an example sentence
-    is printed first if the first model is a run in which a head was chosen for the language of the sentence.
+    The page opens in the browser if there is a display. Without one, the answer to an example sentence and the
+    attention row of its pronoun are printed first if the first model is a run in which a head was chosen for the
+    language of the sentence.
 
     Raises:
         UserError: a model does not exist, the port cannot be used, or as in `print_sentence`.

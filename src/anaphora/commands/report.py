@@ -186,9 +186,9 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's results, by default the run directory.
+    """Return the folder for a run's results.
 
-    If `output` is set and the run directory cannot be written, it is a subfolder of `output`.
+    By default this is the run directory; if that is not writable and `output` is set, a subfolder of `output`.
     """
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say

@@ -13,7 +13,8 @@ from anaphora.studies.plan import StudyPlan
 def study(plan: StudyPlan) -> None:
     """Run the jobs of a study and write its page.
 
-    The settings of its recipes, the cells, come from the command's configuration folder.
+    The settings of each cell (a training configuration, run with every seed) are composed from the files in the
+    command's configuration folder and the overrides in `plan`.
 
     Raises:
         FailedRunsError: a run failed; if `plan.only` is set, only the runs of these cells count. The error is

@@ -25,7 +25,8 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
     a word.
 
     Raises:
-        UserError: a span cuts a word or has a space at an end; the message names the field and any units that fit.
+        UserError: a span cuts a word, or starts or ends with a space; the message names the field and, if the offsets
+            would cover whole words in another unit (such as UTF-8 bytes), that unit.
     """
     for field, (start, end) in spans:
         problem = _problem(text, (start, end), word_parts)

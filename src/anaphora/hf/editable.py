@@ -58,7 +58,8 @@ class EditableModel:
             with padding unless texts are processed separately.
 
         Raises:
-            UserError: the model cannot process a text, or computes attention by other operations than in the probe.
+            UserError: the model cannot process a text, or computes attention by other operations than in the trial
+                forward pass that located them.
         """
         part, reading, edits = self.model.model, self.model.reading, self._edits_by_block(interventions)
         rows, length = len(tokens), max(len(one.ids) for one in tokens)

@@ -2,8 +2,8 @@
 
 Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores
 before the softmax, the weights before the product, or the output of the product; `Edit.projected` is not applied. A
-probe locates these operations in the forward pass (`verification.edits`). B texts, H heads, Q queries, K keys,
-T tokens, D features per head.
+trial forward pass locates these operations (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens,
+D features per head.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         """Compute the product with edited weights, and edit its result.
 
         Raises:
-            UserError: a factor has a shape other than in the probe, or is not the output of the block's softmax.
+            UserError: the attention weights or the product with the values do not consist of B * H * T rows, or weights
+                to be edited are not the output of the block's softmax.
         """
         block = self._block_of.get(place)
         if block is None:
@@ -201,7 +202,7 @@ def edited_attention(
         part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
 
     Raises:
-        UserError: this pass computes attention by other operations than the pass over the probe.
+        UserError: this pass computes attention by other operations than the trial forward pass.
     """
     with (
         running_modules(part) as running,

@@ -21,7 +21,7 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the module of `text_module`, wrapped in a `PreTrainedModel` if it has no configuration of its own."""
+    """Return the module found by `text_module`, wrapped in a `PreTrainedModel` if it has no own configuration."""
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 

@@ -151,7 +151,7 @@ def _markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def _table_cell(text: str) -> str:
-    """Return text of the data, escaped for a cell of a Markdown table."""
+    """Return text on a single line, escaped for a cell of a Markdown table."""
     return re.sub("<(?=[A-Za-z/!?])", "&lt;", " ".join(text.split())).replace("|", "\\|")
 
 

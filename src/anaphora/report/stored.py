@@ -23,7 +23,7 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Translate a sentence from a result file; the accuracy of chance or the best baseline in it becomes a percentage.
+    """Translate a sentence from a result file; a chance or best-baseline accuracy in it is written as a percentage.
 
     A sentence that the catalogue lacks stays in English.
     """

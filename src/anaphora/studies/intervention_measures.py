@@ -29,7 +29,7 @@ from anaphora.runs.directory import Run
 from anaphora.studies.records import GroupMeasures, group_means, merge
 
 SAMPLED_ITEMS = 800
-"""Approximate number of items, sampled without splitting quads, for one-head tests (ten forward passes or so each)."""
+"""Approximate number of items for one-head tests (about ten forward passes each); items of a quad are kept together."""
 _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips")
 
 

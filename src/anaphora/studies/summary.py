@@ -87,7 +87,7 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
 
 def table_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of `study.csv`: one per group of a finished run, one per other run, none for pools."""
+    """Return the rows of `study.csv`: one per group of a finished run, one per unfinished run, none for pools."""
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
         for number, run in enumerate(cell.runs):

@@ -44,13 +44,15 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests on a trained run, on its main items that have an antecedent and a distractor.
+    """Run all causal tests of a trained run on those main items of `examples` that have an antecedent and a distractor.
 
     Args:
         examples: items, already subsampled by the caller; pattern patching needs minimal pairs.
         head: the head chosen on the development split.
         head_scores: scores of all heads on the development split, used to rank the heads.
-        records_by_map: the pronoun's rows in further kinds of map, by name of the map, for the dose-response.
+        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), by map
+            name; the dose-response test correlates each map's scores of the pronoun-candidate edges with the cost of
+            knocking these edges out.
 
     Raises:
         UserError: as in `run_subject` and `causal_tests`, or the run has no attention maps.

@@ -232,7 +232,7 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Sample development and evaluated items for untrained models; groups such as quads stay whole."""
+    """Sample development and evaluated items for untrained models; items of a group are kept together."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 

@@ -173,7 +173,8 @@ def measure_evidence(
 
     Args:
         development: items on which the best head or layer of each other map is chosen.
-        items: approximate number of main items for other maps and causal tests; groups such as quads stay whole.
+        items: approximate number of main items for other maps and causal tests; items of a group such as
+            a quad are kept together.
 
     Raises:
         UserError: no main item could be scored.
@@ -233,5 +234,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """Return about `most` main items (`Example.is_main`), evenly spaced; groups such as quads stay whole."""
+    """Return about `most` evenly spaced main items (`Example.is_main`); items of the same group are kept together."""
     return sample_quads([example for example in examples if example.is_main], most)

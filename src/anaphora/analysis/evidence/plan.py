@@ -34,7 +34,7 @@ class EvidencePlan:
     """Settings for measuring the evidence on a run."""
 
     split: str = "test"  # `train`, `dev` or `test`
-    items: int = 800  # approximate number of main items for causal tests and other maps; quads stay whole
+    items: int = 800  # approximate number of main items for causal tests and other maps; quads are kept together
     untrained: int = 20  # number of untrained models to measure as a control
     protocol: Protocol = field(default_factory=Protocol)
 

@@ -72,7 +72,7 @@ class HeadPosition:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreIntervals:
-    """95 % intervals of the measures of a `Cell`; None if the clusters do not determine an interval."""
+    """95 % cluster-bootstrap intervals of a `Cell`'s measures; None if there are too few clusters (`has_interval`)."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None

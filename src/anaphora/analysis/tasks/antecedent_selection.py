@@ -120,7 +120,7 @@ class Selections:
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
     """Collect the selections of all heads from records in any order, each given with the index of its example.
 
-    Examples without a record have a correctness of 0.
+    Examples without a record count as wrong.
 
     Raises:
         ValueError: there are no records.

@@ -60,7 +60,10 @@ FIRST_SENTENCES = {
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
-    """Return an everyday example sentence, or one from the built-in corpus if a run lacks a word of the former."""
+    """Return an everyday example sentence.
+
+    If `model` is a run whose vocabulary lacks a word of that sentence, return one from the built-in corpus instead.
+    """
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 

@@ -130,7 +130,7 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
-    """Return the generator of a language's quads; the seed divides the language's words among the splits.
+    """Return the quad generator for a language; the seed determines how its words are divided among the splits.
 
     A quad is a scene in every combination of cue and candidate order.
     """

@@ -216,7 +216,10 @@ class OctadGenerator:
         return lambda place: build(next(plans), place, chance)
 
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Build the eight examples of a predicate and two states of a level; at level L1, the four of one voice."""
+        """Build the eight examples of a predicate and two states whose pairs with it have the requested level.
+
+        At level L1, these are only the four examples in one voice.
+        """
         level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)
         states = self._states(predicate, level, place.split, chance)

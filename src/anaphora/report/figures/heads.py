@@ -260,7 +260,7 @@ def alignment_figure(
     task_accuracy: ArrayLike | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the candidate accuracy of every head over training, one line per head, with the chosen head named.
+    """Draw the candidate accuracy of every head over training, one line per head, with the chosen head labelled.
 
     Args:
         steps: S training steps, increasing.

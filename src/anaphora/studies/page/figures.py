@@ -196,9 +196,9 @@ _Line = list[tuple[float, Spread]]
 
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
-    """Draw the median and range of a measure over an axis, with a line for each cell and a panel for each language.
+    """Plot a measure (median and range over seeds) against the quantity `axis`.
 
-    None if no cell has values on the axis.
+    There is a line for each cell and a panel for each language. None if no cell has values on the axis.
     """
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:

@@ -39,7 +39,11 @@ _ITEMS = ("set", "role", "all")
 
 
 def draw_study_figures(study: Study) -> dict[str, Figure]:
-    """Draw the figures of a study by name: cells of each language, interventions, and measures over an axis."""
+    """Draw the figures of a study and return them keyed by name.
+
+    There is one per language that compares the cells, one of the interventions, and one for each measure plotted over a
+    numeric axis such as distance (`series_of`).
+    """
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
     }

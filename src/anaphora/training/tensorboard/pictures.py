@@ -163,7 +163,10 @@ class _ImageSheet:
         self.draw = ImageDraw.Draw(self.image)
 
     def grow(self, height: int) -> None:
-        """Set the height between heading and foot in pixels, and draw both."""
+        """Set the height, in pixels, of the area between the sentence and the colour scale.
+
+        The heading, the sentence and the scale are drawn.
+        """
         size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
         self.image = Image.new("RGB", size, style.PAPER)
         self.draw = ImageDraw.Draw(self.image)

@@ -36,7 +36,7 @@ SHORT_TEXT = "short_text"
 
 @dataclass(frozen=True, kw_only=True)
 class LevelIntervals:
-    """95 % intervals of the measures of a `Level`; None if the clusters do not determine an interval."""
+    """95 % cluster-bootstrap intervals of a `Level`'s measures; None if there are too few clusters (`has_interval`)."""
 
     task_accuracy: Interval | None
     candidate_accuracy: Interval | None
