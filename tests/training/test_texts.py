@@ -177,7 +177,7 @@ def test_the_vocabulary_holds_words_of_the_training_split_alone(
     [
         (
             ("data.dev_share=0",),
-            r"the dev split is empty; give more rows \(the default shares need six groups of rows at least\), larger",
+            r"the dev split is empty; give more rows \(the default shares need six groups of rows at least\) or larger",
         ),
         (
             ("data.folds=999", "data.fold=998"),

@@ -283,8 +283,8 @@ def _empty_split(data: Data, split: str) -> UserError:
     if isinstance(data, ExternalCorpus) and data.folds:
         return UserError(f"{place}; give more rows, or fewer folds (data.folds), at most one for each group")
     return UserError(
-        f"{place}; give more rows (the default shares need six groups of rows at least), larger shares "
-        "(data.dev_share, data.test_share), or every row its split"
+        f"{place}; give more rows (the default shares need six groups of rows at least) or larger shares "
+        f"(data.dev_share, data.test_share); if every row has its split, give rows with split={split}"
     )
 
 
