@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 from invented import cells, plan, record, records, rule, study
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.base.translation import _, spoken_in
 from anaphora.report.figures import style
+from anaphora.report.page.elements import VerdictElement
 from anaphora.report.wording import language_name
 from anaphora.studies.page.conclusions import answer_sentence, conclusions
 from anaphora.studies.page.index import read_studies, verdict_figures, write_study_index
-from anaphora.studies.page.study import draw_study_figures, figure_alt, write_study_page
+from anaphora.studies.page.study import draw_study_figures, figure_alt, verdict_elements, write_study_page
 from anaphora.studies.page.words import axis_value, items_label
 from anaphora.studies.records import GroupMeasures, RunRecord
 from anaphora.studies.run import terminal_report
@@ -51,6 +53,29 @@ def test_the_page_on_all_studies_leads_to_the_page_of_each_and_each_lists_its_se
     page = (tmp_path / "two words" / "study.html").read_text(encoding="utf-8")
     anchors = re.findall(r'<li><a href="#([^"]*)"', page)
     assert len(anchors) > 3 and anchors == re.findall(r'<section id="([^"]*)"', page)
+
+
+def test_a_study_without_heads_speaks_of_none(tmp_path: Path) -> None:
+    groups: GroupMeasures = {"en": {"all": {"task_accuracy": 0.5, "items": 9.0}}}
+    measured = [RunRecord(cell=c.name, seed=0, status="finished", groups=groups, seconds=3.0) for c in cells()]
+    result = summarise(plan(seeds=[0]), cells(), measured)
+    assert conclusions(result) == ["English, all items: no cell solves the task (median task accuracy from 98 % on)."]
+    figures = draw_study_figures(result)
+    assert not any("Hatched" in text.get_text() for text in figures["cells_en"].findobj(Text))
+    write_study_page(tmp_path / "study.html", result, figures)
+    page = (tmp_path / "study.html").read_text(encoding="utf-8")
+    assert "test split" in page and "heads chosen" not in page
+
+
+def test_a_language_that_a_condition_names_is_shown_where_it_was_not_measured() -> None:
+    result = study(rules=[rule(at_least=0.9, languages=["en", "zh"])])
+    assert result.verdict.rules[0].passed is None
+    [shown] = verdict_elements(result)
+    assert isinstance(shown, VerdictElement)
+    assert shown.rows[0].rules[0].value.endswith("; Chinese –")
+    assert any(
+        "(English 99.0 %, Chinese –; needed" in line for line in terminal_report(result) if isinstance(line, str)
+    )
 
 
 def test_a_study_without_conditions_is_not_called_unmeasured() -> None:

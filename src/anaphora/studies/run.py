@@ -208,7 +208,10 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
                 state = words.status_text(run.status, run.error)
                 yield _("{cell}, seed {seed}: {state}").format(cell=cell.name, seed=run.seed, state=state)
     for row in study.verdict.rules:
-        values = [words.value_in(language, words.judged_value(row, spread)) for language, spread in row.spreads.items()]
+        values = [
+            words.value_in(language, words.judged_value(row, row.spreads.get(language)))
+            for language in words.judged_languages(row)
+        ]
         text = {
             True: _("holds: {statement} ({measured}; needed {needed})"),
             False: _("FAILS: {statement} ({measured}; needed {needed})"),

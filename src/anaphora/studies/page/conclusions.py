@@ -9,6 +9,7 @@ from anaphora.report.numbers import format_percent, format_spread
 from anaphora.report.wording import clauses, language_name
 from anaphora.studies.page.figures import PANEL_MEASURES, cue_groups
 from anaphora.studies.page.words import cell_label, items_label, measure_label
+from anaphora.studies.plan import ALIGNMENT_MEASURES
 from anaphora.studies.schema import GroupSummary, Study
 
 
@@ -57,9 +58,16 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
         return
     limit = f"{100 * study.solved:g}"
     if not solved:
-        yield _(
-            "{group}: no cell solves the task (median task accuracy from {limit} % on), so alignment is not compared."
-        ).format(group=group, limit=limit)
+        has_heads = any(measure in summary.measures for summary in measured.values() for measure in ALIGNMENT_MEASURES)
+        text = (
+            _(
+                "{group}: no cell solves the task (median task accuracy from {limit} % on), so alignment is not "
+                "compared."
+            )
+            if has_heads
+            else _("{group}: no cell solves the task (median task accuracy from {limit} % on).")
+        )
+        yield text.format(group=group, limit=limit)
         return
     unsolved = [cell_label(name, study) for name in measured if name not in solved]
     named = pgettext("list", ", ").join(unsolved)

@@ -99,6 +99,8 @@ def cells_figure(study: Study, language: str) -> Figure | None:
     measures = [measure for measure in PANEL_MEASURES if any(measure_label(measure) == panel for _, panel in marks)]
     if not measures:
         return None
+    if measures == [TASK_MEASURE]:
+        unsolved = []  # only panels of alignment are hatched
     limit = f"{100 * study.solved:g}"
     key = [(items_label(group), *_CUE_STYLES[group]) for group in drawn_groups]
     if TASK_MEASURE in measures:

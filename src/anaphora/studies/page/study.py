@@ -81,7 +81,13 @@ def write_study_page(
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
     seconds = sum(run.seconds or 0.0 for run in runs)
-    measured = _("{split} split, heads chosen on the development split")
+    # Recurrent networks have no heads, and models that label texts choose none.
+    chooses_heads = any(run.head is not None for run in runs)
+    measured = (
+        _("{split} split, heads chosen on the development split")
+        if chooses_heads
+        else pgettext("measured on", "{split} split")
+    )
     write_page(
         path,
         "single.html.j2",
@@ -173,7 +179,10 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
             rule=_rule_cells(row, study),
             question=words.own_words(row.statement, row.statement_zh),
             value=clauses(
-                [words.value_in(language, words.judged_spread(row, spread)) for language, spread in row.spreads.items()]
+                [
+                    words.value_in(language, words.judged_spread(row, row.spreads.get(language)))
+                    for language in words.judged_languages(row)
+                ]
             )
             or NOT_MEASURED,
             needed=words.condition_text(row),

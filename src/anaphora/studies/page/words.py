@@ -136,6 +136,11 @@ def _rule_unit(row: RuleOutcome) -> str:
     return "points" if row.measure.endswith("_points") else "number"
 
 
+def judged_languages(row: RuleOutcome) -> list[str]:
+    """Return the languages that a rule judges: those that it names, measured or not, otherwise the measured ones."""
+    return list(row.languages or row.spreads)
+
+
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
     """Return the statistic over seeds that a rule compares with its bounds, in one language and with its unit."""
     if spread is None:
