@@ -41,8 +41,26 @@ class TrainingItems:
 
 SENTENCES = "experiments/shipped/sentences"
 """Folder of the sentences on which a run is scored."""
-TEST_SET = "sixth"
+TEST_SET = "seventh"
 """Test set of the release; the scores of earlier releases on the sets before it were known while it was made."""
+
+
+@dataclass(kw_only=True)
+class WrittenItems:
+    """Items of the last stage of training: generated ones, and several copies of the sentences written by hand."""
+
+    items: str = MISSING  # the generated items, by python -m experiments.shipped
+    output: str = "written.jsonl"  # file to write
+    drawn: int = 90_000  # number of generated training items, drawn in whole groups
+    copies: int = 12  # number of copies of each sentence written by hand; 0 for none
+    former_tests: bool = False  # whether these sentences are the first six test sets in place of the pairs
+    sentences: str = SENTENCES  # folder with the test sets
+    seed: int = 0  # random seed of the drawn items
+
+    def __post_init__(self) -> None:
+        checks.at_least("drawn", self.drawn, 0)
+        checks.at_least("copies", self.copies, 0)
+        checks.at_least("seed", self.seed, 0)
 
 
 @dataclass(kw_only=True)

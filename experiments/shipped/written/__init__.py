@@ -1,0 +1,1 @@
+"""Minimal pairs of everyday sentences written by hand, to train on."""

@@ -1,0 +1,92 @@
+"""Tests of the hand-written training sentences and of the items of the last stage."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.data.example import from_record
+from experiments.shipped.settings import SENTENCES, WrittenItems
+from experiments.shipped.written import pairs
+from experiments.shipped.written.__main__ import copies, work
+from experiments.shipped.written.pairs import TYPES, written_pairs
+
+PRONOUNS = {
+    "en": {"he", "him", "his", "she", "her", "hers", "it", "its", "they", "them", "their"},
+    "zh": {"他", "她", "它", "他们", "她们", "它们"},
+}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_pairs_differ_and_hold_one_pronoun_after_two_candidates(language: str) -> None:
+    seen = set()
+    for first, second in written_pairs(language):
+        assert first["text"] != second["text"] not in seen, first["text"]
+        seen |= {first["text"], second["text"]}
+        for row in (first, second):
+            start, end = row["pronoun"]
+            assert row["text"][start:end].lower() in PRONOUNS[language], row["text"]
+            (one, after_one), (other, after_other) = row["candidates"]
+            assert one < after_one <= other < after_other <= start, row["text"]
+            assert row["factors"]["type"] in TYPES
+            from_record(row)
+
+
+def test_pairs_share_no_sentence_with_the_sets_for_choices_and_tests() -> None:
+    written = {row["text"] for language in ("en", "zh") for pair in written_pairs(language) for row in pair}
+    for path in Path(SENTENCES).glob("*.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert json.loads(line)["text"] not in written
+
+
+def one_pair(monkeypatch: pytest.MonkeyPatch, folder: Path, line: str) -> tuple[dict[str, object], dict[str, object]]:
+    (folder / "pairs.en.tsv").write_text(line + "\n", encoding="utf-8")
+    monkeypatch.setattr(pairs, "FOLDER", folder)
+    (pair,) = written_pairs("en")
+    return pair
+
+
+def test_the_first_choice_makes_the_first_candidate_the_antecedent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = one_pair(monkeypatch, tmp_path, "gender\tMy [aunt] met my [uncle], and <she|he> {sang|ran}.")
+    assert (first["text"], second["text"]) == (
+        "My aunt met my uncle, and she sang.",
+        "My aunt met my uncle, and he ran.",
+    )
+    assert (first["antecedents"], second["antecedents"]) == ([0], [1])
+    assert first["candidates"] == second["candidates"] == [[3, 7], [15, 20]]
+    assert (first["pronoun"], second["pronoun"]) == ([26, 29], [26, 28])
+
+
+@pytest.mark.parametrize(
+    "line", ["role\tA [b] met <him>.", "odd\t[A] met [B], and <he> {sat|ran}.", "role\t[A] saw [B]."]
+)
+def test_a_line_outside_the_notation_is_named(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match=r"pairs\.en\.tsv, line 1"):
+        one_pair(monkeypatch, tmp_path, line)
+
+
+def test_copies_are_in_groups_of_their_own() -> None:
+    row = {"text": "x", "group": "g", "minimal_pair": "m"}
+    assert [(each["group"], each["minimal_pair"]) for each in copies([row], 2)] == [("g/0", "m/0"), ("g/1", "m/1")]
+
+
+def test_the_last_stage_draws_whole_groups_and_keeps_the_dev_split(tmp_path: Path) -> None:
+    items = tmp_path / "items.jsonl"
+    rows = [
+        {"text": f"{number}", "group": f"{number // 2}", "split": "dev" if number < 4 else "train"}
+        for number in range(20)
+    ]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    output = tmp_path / "written.jsonl"
+    work(WrittenItems(items=str(items), output=str(output), drawn=5, copies=2))
+    written = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    generated = [row for row in written if row["text"].isdigit()]
+    assert Counter(row["split"] for row in generated) == {"train": 6, "dev": 4}
+    assert set(Counter(row["group"] for row in generated).values()) == {2}
+    assert len(written) - len(generated) == sum(4 for language in ("en", "zh") for _ in written_pairs(language))
