@@ -1,25 +1,41 @@
-"""Reader of the hand-written minimal pairs, `pairs.en.tsv` and `pairs.zh.tsv`.
+"""Write the minimal pairs for choices in the format of data=jsonl: python -m experiments.shipped.pairs output=FOLDER.
 
-A line has the cue type and, after a tab, both sentences of the pair in one: candidates in [ ], pronoun in < >, and what
-differs as {first|second} or <first|second>. In the first sentence, the first candidate is the antecedent; in the
-second, the second one.
+In `sentences/pairs.en.tsv` and `sentences/pairs.zh.tsv`, a line has the cue type and, after a tab, both sentences of
+the pair in one: candidates in [ ], pronoun in < >, and what differs as {first|second} or <first|second>. In the first
+sentence, the first candidate is the antecedent; in the second, the second one.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from experiments.shipped.settings import Row
+from anaphora.base.files import write_text
+from anaphora.base.language import LANGUAGES
+from anaphora.cli import run_program
+from experiments.shipped.settings import PairFiles, Row
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parent / "sentences"
 TYPES = ("gender", "number", "animacy", "selection", "role", "long")
 """Cue types, as in the evaluation sentences."""
 _EITHER = re.compile(r"\{([^{}|]*)\|([^{}|]*)\}")
 _PRONOUN = re.compile(r"<([^<>|]+)(?:\|([^<>|]+))?>")
 _MARKED = re.compile(r"\[([^\[\]]+)\]|<([^<>]+)>")
+
+
+def work(settings: PairFiles) -> None:
+    """Write a file for each language; each write is atomic.
+
+    Raises:
+        UserError: a line does not follow the notation; the message names the file and the line.
+    """
+    for language in LANGUAGES:
+        rows = [{**row, "split": settings.split} for pair in written_pairs(language) for row in pair]
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        write_text(Path(settings.output) / f"pairs.{language}.jsonl", lines)
 
 
 def written_pairs(language: str) -> Iterator[tuple[Row, Row]]:
@@ -31,7 +47,7 @@ def written_pairs(language: str) -> Iterator[tuple[Row, Row]]:
     path = FOLDER / f"pairs.{language}.tsv"
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         kind, _, text = line.partition("\t")
-        name = f"{language}/written/{number}"
+        name = f"{language}-pairs-{number}"
         pair = tuple(
             {
                 **_sentence(text, antecedent, f"{path.name}, line {number}"),
@@ -64,3 +80,7 @@ def _sentence(text: str, antecedent: int, place: str) -> Row:
     if len(candidates) != 2 or len(pronouns) != 1 or re.search(r"[][{}<>|]", plain):
         raise UserError(f"{place}: {text!r} must hold two candidates in [ ] and one pronoun in < >")
     return {"text": plain, "pronoun": pronouns[0], "candidates": candidates, "antecedents": [antecedent]}
+
+
+if __name__ == "__main__":
+    run_program(PairFiles, work)

@@ -1,19 +1,19 @@
-"""Tests of the hand-written training sentences and of the items of the last stage."""
+"""Tests of the hand-written minimal pairs for choices."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from anaphora.base.errors import UserError
+from anaphora.data.corpora.tables import read
 from anaphora.data.example import from_record
-from experiments.shipped.settings import SENTENCES, WrittenItems
-from experiments.shipped.written import pairs
-from experiments.shipped.written.__main__ import copies, work
-from experiments.shipped.written.pairs import TYPES, written_pairs
+from anaphora.settings.data import OwnExamples
+from experiments.shipped import pairs
+from experiments.shipped.pairs import TYPES, work, written_pairs
+from experiments.shipped.settings import SENTENCES, PairFiles
 
 PRONOUNS = {
     "en": {"he", "him", "his", "she", "her", "hers", "it", "its", "they", "them", "their"},
@@ -71,22 +71,9 @@ def test_a_line_outside_the_notation_is_named(line: str, tmp_path: Path, monkeyp
         one_pair(monkeypatch, tmp_path, line)
 
 
-def test_copies_are_in_groups_of_their_own() -> None:
-    row = {"text": "x", "group": "g", "minimal_pair": "m"}
-    assert [(each["group"], each["minimal_pair"]) for each in copies([row], 2)] == [("g/0", "m/0"), ("g/1", "m/1")]
-
-
-def test_the_last_stage_draws_whole_groups_and_keeps_the_dev_split(tmp_path: Path) -> None:
-    items = tmp_path / "items.jsonl"
-    rows = [
-        {"text": f"{number}", "group": f"{number // 2}", "split": "dev" if number < 4 else "train"}
-        for number in range(20)
-    ]
-    items.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    output = tmp_path / "written.jsonl"
-    work(WrittenItems(items=str(items), output=str(output), drawn=5, copies=2))
-    written = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
-    generated = [row for row in written if row["text"].isdigit()]
-    assert Counter(row["split"] for row in generated) == {"train": 6, "dev": 4}
-    assert set(Counter(row["group"] for row in generated).values()) == {2}
-    assert len(written) - len(generated) == sum(4 for language in ("en", "zh") for _ in written_pairs(language))
+def test_the_files_are_read_as_own_data(tmp_path: Path) -> None:
+    work(PairFiles(output=str(tmp_path), split="test"))
+    for language in ("en", "zh"):
+        examples = read(OwnExamples(path=str(tmp_path / f"pairs.{language}.jsonl")))[0]["test"]
+        assert len(examples) == 2 * sum(1 for _ in written_pairs(language))
+        assert {example.language for example in examples} == {language}

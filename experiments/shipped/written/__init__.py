@@ -1,1 +1,0 @@
-"""Minimal pairs of everyday sentences written by hand, to train on."""
