@@ -1,8 +1,8 @@
 """Write the minimal pairs for choices in the format of data=jsonl: python -m experiments.shipped.pairs output=FOLDER.
 
 In `sentences/pairs.en.tsv` and `sentences/pairs.zh.tsv`, a line has the cue type and, after a tab, both sentences of
-the pair in one: candidates in [ ], pronoun in < >, and what differs as {first|second} or <first|second>. In the first
-sentence, the first candidate is the antecedent; in the second, the second one.
+a pair in one: the candidates stand in [ ], the pronoun in < >, and words that differ as {first|second} or
+<first|second>. In the first sentence, the first candidate is the antecedent; in the second, the second candidate.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def work(settings: PairFiles) -> None:
 
 
 def written_pairs(language: str) -> Iterator[tuple[Row, Row]]:
-    """Yield the two rows of each pair of a language, in the order of the file.
+    """Yield both rows of each pair of a language, in the order of the file.
 
     Raises:
         UserError: a line does not follow the notation; the message names the file and the line.

@@ -23,10 +23,11 @@ PRONOUNS = {
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_pairs_differ_and_hold_one_pronoun_after_two_candidates(language: str) -> None:
-    seen = set()
+    seen: set[str] = set()
     for first, second in written_pairs(language):
-        assert first["text"] != second["text"] not in seen, first["text"]
-        seen |= {first["text"], second["text"]}
+        texts = {first["text"], second["text"]}
+        assert len(texts) == 2 and seen.isdisjoint(texts), first["text"]
+        seen |= texts
         for row in (first, second):
             start, end = row["pronoun"]
             assert row["text"][start:end].lower() in PRONOUNS[language], row["text"]
