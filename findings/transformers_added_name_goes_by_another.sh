@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What one would guess: the names of tokens and their ids say the same, so turning a text's ids into tokens and these
-# into ids gives the ids again, at least where no token is unknown; and a name that is added as "Anna" and counts as new
-# leaves the vocabulary's own "anna" as it is. Found in transformers 5.23.0 with tokenizers 0.23.3: an added word is
-# normalized like the text and goes by that form in every list of tokens. BERT's tokenizer, which lowercases, calls the
-# added "Anna" "anna", which is the name of another id; "小红" becomes " 小  红 ", with spaces that are not in the text, and
-# no id has that name. Ids made from a list of tokens then lead to another row of the embeddings or to [UNK]. The old
-# "anna" never comes up again, nor does "annabel", which becomes the new word and three pieces. No warning says so.
+# What one would guess: a token and its id stand for each other, so turning a text's ids into tokens and these into ids
+# gives the ids again, at least where no token is unknown; and a name that is added as "Anna", and counted as new, leaves
+# the vocabulary's own "anna" as it is. Found in transformers 5.23.0 with tokenizers 0.23.3: an added word is normalized
+# like the text, and every list of tokens shows that form. BERT's tokenizer, which lowercases, calls the added "Anna"
+# "anna", as it calls another id; "小红" becomes " 小  红 ", with spaces that are not in the text, and no id is found for it.
+# Ids made from a list of tokens then lead to another row of the embeddings or to [UNK]. The word "anna" in the text gets
+# the new id too, and "Annabel", one token before, becomes the new word and three pieces. No warning says so.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What one would guess: a training step of a model draws random numbers at most and sets no seed, so a loop that draws
-# its sentences with NumPy, seeded once, gets new ones at each step, as it does with any other model. Found in
-# transformers 5.23.0: in training, each layer of BigBird with sparse attention sets the seed of NumPy's global
-# generator to the number of the layer, so every step leaves the generator in one and the same state. From the second
-# step on, the same sentences are drawn: 20 steps with 4 of 64 sentences see 7 of them, and 49 with full attention.
-# Whatever seed the user set, what is drawn afterwards is the same, with scipy and pandas too, so that repeated runs
-# look as if the seed made no difference. No warning or line in the log says so. In evaluation mode, nothing is seeded.
+# What one would guess: a model may draw random numbers in a training step but sets no seed, so a loop that draws its
+# sentences with NumPy, seeded once, gets new ones at each step. Found in transformers 5.23.0: in training, each layer of
+# BigBird with sparse attention sets the seed of NumPy's global generator to the number of the layer, so every step
+# leaves the generator in one and the same state. From the second step on, the same sentences are drawn: 20 steps that
+# draw 4 of 64 sentences each see 7 different ones, but 49 with full attention. Whatever seed the user set, numbers drawn
+# after a step are the same, by scipy and pandas too, so that repeated runs look as if the seed made no difference. No
+# warning or line in the log says so. In evaluation mode, nothing is seeded.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
