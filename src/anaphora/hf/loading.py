@@ -174,7 +174,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the class that loads a stored model: an Auto class, or a class of config.json with weights of its own.
 
-    The weights of DPRContextEncoder, for instance, begin otherwise than those of the encoder that `AutoModel` loads.
+    The names of DPRContextEncoder's weights, for instance, begin otherwise than in the class that `AutoModel` loads.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()

@@ -233,7 +233,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return each query's index within its batch row, (Q,), and the most queries in a row; `row` is sorted."""
+    """Return each query's index within its batch row, (Q,), and the largest number in one row; `row` is sorted."""
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 

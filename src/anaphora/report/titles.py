@@ -179,8 +179,8 @@ def attention_title(
 ) -> str:
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
-    If an antecedent has less, the title also names the antecedent with the most weight. If the share is below one half,
-    the title says that the weight is spread.
+    If every antecedent has less, the title also names the antecedent with the most weight. If the share is below one
+    half, the title says that the weight is spread.
 
     Args:
         weights: (W,) attention weights of the words.

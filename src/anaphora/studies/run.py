@@ -146,7 +146,7 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
-    """Read the records of all jobs; a record outside `measured` that does not compare with these is unfinished.
+    """Read the records of all jobs; one outside `measured` that is not comparable with these counts as unfinished.
 
     Cells that `plan.only` leaves out are not measured again. If the data file or the code has changed since, their
     numbers are of other items or of another definition. A printed notice names such cells.

@@ -91,7 +91,7 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
-    """Load and encode the examples (pronouns with candidates) of a corpus; learn the vocabulary without a tokenizer.
+    """Load and encode the examples (pronouns with candidates) of a corpus; learn the vocabulary if `known` is None.
 
     The training split also gets copies with exchanged names (`task.exchanged_names`) and with other names
     (`task.other_names`).

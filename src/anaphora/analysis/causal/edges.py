@@ -102,7 +102,7 @@ class SentenceEdges:
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
     def edges(self, kind: str, heads: Sequence[Head], others: Sequence[Head]) -> list[HeadEdges]:
-        """Return the edges of one kind in the given heads.
+        """Return the edges of one kind for the given heads.
 
         Args:
             kind: "gold", "distractor" (the one with the most weight), "cue", "other_keys" (all but the antecedents) or

@@ -265,6 +265,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Return whether a run has a masked-LM output, but no prediction head for candidates; this output then answers."""
+    """Return whether a run answers by its masked-LM output, because it has no prediction head for candidates."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction)

@@ -30,7 +30,7 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike) -> bool:
-    """Return whether K clusters determine an interval: two do, or `FEWEST_EQUAL` if all means, (K,), are equal."""
+    """Return whether K clusters determine an interval: two or more, or `FEWEST_EQUAL` if all means, (K,), are equal."""
     means = np.asarray(cluster_means, dtype=np.float64)
     return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 

@@ -142,7 +142,7 @@ class EncodedSplit:
     def share_nothing(self) -> None:
         """Set `pair_sets`, `groups` and `cells` for items without `minimal_pair` and `group`, such as texts.
 
-        No two items share a code of the first two; all share that of the third.
+        Each item gets a code of its own in the first two; in `cells`, all items get the same code.
         """
         self.pair_sets = self.groups = np.arange(len(self), dtype=np.int32)
         self.cells = np.zeros_like(self.groups)

@@ -68,7 +68,7 @@ def _example(row: Row, templates: Mapping[tuple[str, str], str]) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Compile a template to a pattern with groups for pronoun, occupation and participant, both with their articles."""
+    """Compile a template to a pattern with groups for pronoun, occupation and participant; nouns include articles."""
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

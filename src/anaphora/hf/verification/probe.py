@@ -115,7 +115,7 @@ class Probe:
 
     @property
     def _texts_share(self) -> bool:
-        """Return whether the texts of a batch share numbers: rotary angles, or experts that take a number of tokens."""
+        """Return whether texts of a batch affect each other: by rotary angles, or by experts of limited capacity."""
         return self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None
 
     def _two_texts(self) -> Tensor:

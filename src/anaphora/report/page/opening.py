@@ -163,7 +163,7 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train the missing controls of a run and write its report again.
 
-    The list is empty if no verdict is missing its controls, or if the model has no run directory.
+    The list is empty if no verdict lacks its controls, or if the model has no run directory.
     """
     evidence = run.evidence
     verdicts = [

@@ -108,8 +108,8 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """Return the correctness of a look-up table from an item's wording to the first or second name as answer: (N,).
 
     The answer is the more frequent one among training items with the same wording (`WORDING`); a tie or a new wording
-    gives 0.5. NaN for items that have no role cue or not the candidates that `is_of_two` requires, and for all items
-    if no training item with both has a factor `cue`.
+    gives 0.5. NaN for items other than role cues with two candidates (`is_of_two`), and for all items if no such item
+    in training has a factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))
@@ -229,7 +229,7 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return a matrix (N, F), 1 if a text contains one of the sorted features, else 0; column-major for the trees."""
+    """Return a matrix (N, F) of which texts contain which of the sorted features; column-major for the trees."""
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
     column = np.minimum(np.searchsorted(features, flat), len(features) - 1)

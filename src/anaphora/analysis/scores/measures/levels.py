@@ -73,8 +73,9 @@ def composition_shortcuts(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the correctness of each shortcut of `fit_order_models` on the test items that have a level: name -> (N,).
 
-    It is fitted on all training items of the language that have a level. NaN for items without a level and in languages
-    without such training items; empty if no language has such items in both splits.
+    The items must also have the factors of `RULE` and two possible candidates (`is_of_two`). Each shortcut is fitted on
+    all such training items of the language. NaN for other items and in languages without such training items; empty if
+    no language has such items in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):

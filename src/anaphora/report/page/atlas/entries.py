@@ -109,10 +109,10 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield a sentence on the most accurate of the models' chosen heads in one language, and one on each knockout.
+    """Yield a sentence on the models' most accurate chosen head in one language, and one on the answers of each model.
 
-    The latter say how the accuracy of a model's answers changes; models without this drop or its interval are left out.
-    If no heads were scored, nothing is yielded.
+    The latter says how their accuracy changes when the pronoun's edge to the antecedent is knocked out in the layer of
+    the chosen head; models without this drop or its interval are left out. If no heads were scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
