@@ -58,13 +58,18 @@ def test_the_page_on_all_studies_leads_to_the_page_of_each_and_each_lists_its_se
 def test_a_study_without_heads_speaks_of_none(tmp_path: Path) -> None:
     groups: GroupMeasures = {"en": {"all": {"task_accuracy": 0.5, "items": 9.0}}}
     measured = [RunRecord(cell=c.name, seed=0, status="finished", groups=groups, seconds=3.0) for c in cells()]
-    result = summarise(plan(seeds=[0]), cells(), measured)
+    result = summarise(plan(seeds=[0], rules=[rule(group="role", at_least=0.5)]), cells(), measured)
+    assert answer_sentence(result) == "Open: not everything is measured."
+    table = next(line for line in terminal_report(result) if not isinstance(line, str))
+    assert table.title == "English: median (lowest to highest) over seeds"
     assert conclusions(result) == ["English, all items: no cell solves the task (median task accuracy from 98 % on)."]
     figures = draw_study_figures(result)
     assert not any("Hatched" in text.get_text() for text in figures["cells_en"].findobj(Text))
     write_study_page(tmp_path / "study.html", result, figures)
     page = (tmp_path / "study.html").read_text(encoding="utf-8")
-    assert "test split" in page and "heads chosen" not in page
+    assert "test split" in page
+    for words in ("heads chosen", "lignment", "tilde"):
+        assert words not in page
 
 
 def test_a_language_that_a_condition_names_is_shown_where_it_was_not_measured() -> None:

@@ -168,6 +168,7 @@ def test_cells_that_only_leaves_out_count_only_if_they_were_measured_on_the_same
         (directory / MEASURED_FILE).write_text(json.dumps(content))
 
     monkeypatch.setattr(engine, "train_and_measure", quick)
+    monkeypatch.setattr(engine, "write_study", lambda *_: None)
     factors = {"heads": {"one": ["model.attention.heads=1"]}, "data": {"other": ["data.seed=7"]}}
     plan = planned(factors=factors)
 

@@ -226,11 +226,13 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
 
 
 def _terminal_table(study: Study, language: str) -> Table:
-    title = _("Median (lowest to highest) over seeds; ~ task not solved")
+    title = _("Median (lowest to highest) over seeds")
     if language in language_names():
-        title = _("{spoken}: median (lowest to highest) over seeds; ~ task not solved").format(
-            spoken=language_name(language)
-        )
+        title = (
+            _("{spoken}: median (lowest to highest) over seeds; ~ task not solved")
+            if words.has_alignment(study)
+            else _("{spoken}: median (lowest to highest) over seeds")
+        ).format(spoken=language_name(language))
     measures = dict.fromkeys(
         measure
         for group in study.groups_in(language)

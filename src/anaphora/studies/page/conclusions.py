@@ -8,8 +8,7 @@ from anaphora.base.translation import _, pgettext
 from anaphora.report.numbers import format_percent, format_spread
 from anaphora.report.wording import clauses, language_name
 from anaphora.studies.page.figures import PANEL_MEASURES, cue_groups
-from anaphora.studies.page.words import cell_label, items_label, measure_label
-from anaphora.studies.plan import ALIGNMENT_MEASURES
+from anaphora.studies.page.words import cell_label, has_alignment, items_label, measure_label
 from anaphora.studies.schema import GroupSummary, Study
 
 
@@ -31,7 +30,9 @@ def answer_sentence(study: Study) -> str:
         else _("Not so: {failed} of {conditions} conditions that were written down before anything ran did not hold."),
         "open": _(
             "Open: not everything is measured, or runs do not solve the task, so that alignment cannot be compared."
-        ),
+        )
+        if has_alignment(study)
+        else _("Open: not everything is measured."),
     }[verdict]
     return text.format(held=held, failed=failed, unchecked=unchecked, conditions=len(rows))
 
@@ -58,13 +59,12 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
         return
     limit = f"{100 * study.solved:g}"
     if not solved:
-        has_heads = any(measure in summary.measures for summary in measured.values() for measure in ALIGNMENT_MEASURES)
         text = (
             _(
                 "{group}: no cell solves the task (median task accuracy from {limit} % on), so alignment is not "
                 "compared."
             )
-            if has_heads
+            if has_alignment(study)
             else _("{group}: no cell solves the task (median task accuracy from {limit} % on).")
         )
         yield text.format(group=group, limit=limit)

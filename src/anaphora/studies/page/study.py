@@ -129,7 +129,9 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
             explanation=_(
                 "Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds. Alignment "
                 "is compared only between runs that both solve the task."
-            ),
+            )
+            if words.has_alignment(study)
+            else _("Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds."),
             elements=[NoteElement(text=text) for text in conclusions(study)],
             missing=_("No predictions or heads have been measured that could be compared beyond the conditions above."),
         ),
@@ -148,7 +150,9 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
             explanation=_(
                 "Median and, in brackets, the lowest and the highest seed. A tilde marks alignment of a cell that does "
                 "not solve the task."
-            ),
+            )
+            if words.has_alignment(study)
+            else _("Median and, in brackets, the lowest and the highest seed."),
             elements=list(_cell_tables(study)),
             missing=_("Nothing has been measured yet."),
         ),

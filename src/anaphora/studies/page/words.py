@@ -102,6 +102,16 @@ def is_of_route(measure: str) -> bool:
     return measure.startswith(("without_", "layer_"))
 
 
+def has_alignment(study: Study) -> bool:
+    """Return whether a study measures alignment; recurrent networks and models that label texts have none."""
+    groups = (summary for cell in study.cells for groups in cell.groups.values() for summary in groups.values())
+    return any(_is_alignment(measure) for summary in groups for measure in summary.measures)
+
+
+def _is_alignment(measure: str) -> bool:
+    return measure in ALIGNMENT_MEASURES or measure.endswith("_candidate_accuracy")
+
+
 def measure_text(group: GroupSummary, measure: str) -> str:
     """Format a measure of a group: the median and, in brackets, the range over seeds; shares in percent.
 
@@ -113,8 +123,7 @@ def measure_text(group: GroupSummary, measure: str) -> str:
     if spread is None:
         return NOT_MEASURED
     if is_share(measure):
-        is_alignment = measure in ALIGNMENT_MEASURES or measure.endswith("_candidate_accuracy")
-        text = ("~" if is_alignment and group.is_solved is False else "") + format_spread(spread)
+        text = ("~" if _is_alignment(measure) and group.is_solved is False else "") + format_spread(spread)
     else:
         text = spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
     with_measure = sum(value is not None for value in spread.values)
