@@ -172,7 +172,7 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the class that loads a stored model: an Auto class, or a class of config.json with weights of its own.
+    """Return the class that loads a stored model: an Auto class, or a class of config.json with other names of weights.
 
     The names of DPRContextEncoder's weights, for instance, begin otherwise than in the class that `AutoModel` loads.
     """

@@ -95,7 +95,8 @@ class Cell:
         quad_accuracy: share of complete quads (two cues by two orders of the candidates) in which the head is right on
             every item; None if no quad is complete.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
-        open_accuracy: share of items in which an antecedent's word gets the largest weight of all but the pronoun.
+        open_accuracy: share of items in which a word of an antecedent gets the largest weight of all words except the
+            pronoun.
         focal_accuracy: candidate accuracy among only the candidates that the cue may pick.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.

@@ -242,8 +242,8 @@ def answer_transfer(
 ) -> ItemAnswers:
     """Return the answers of runs to the items of another corpus, with the correctness of shortcuts.
 
-    Shortcuts are fitted on the runs' training items, and again on other folds of `examples`, with the suffix
-    `OWN_FOLDS_SUFFIX`. A shortcut that was not fitted on every training split is left out.
+    Shortcuts are fitted on the runs' training items; some are fitted again on the other folds of `examples`, and then
+    have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not fitted on every training split is left out.
 
     Args:
         training: the distinct training splits of the runs, on each of which shortcuts are fitted.
