@@ -13,6 +13,7 @@ from families import oracle
 from tiny import GPT2, GROUPED, SIZE, TEXTS, random_model, tokenizer, transformers
 
 import anaphora
+from anaphora.hf.editable import why_no_answer
 from anaphora.hf.reader import TransformersModel, open_model
 
 VISION: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
@@ -79,7 +80,7 @@ def test_a_family_whose_only_model_has_an_output_layer_is_read_and_answers() -> 
     assert sum(one.probability for one in answer.candidates) == pytest.approx(1)
 
 
-def test_of_a_pair_of_encoders_the_one_of_texts_is_read(tmp_path: Path) -> None:
+def test_of_a_dual_encoder_the_text_encoder_is_read(tmp_path: Path) -> None:
     config = transformers.CLIPConfig(text_config={**SIZE, "projection_dim": 16}, vision_config=VISION)
     opened = reopened(wide(transformers.CLIPModel(config)), tmp_path / "clip")
     text_model = transformers.CLIPTextModel.from_pretrained(tmp_path / "clip")
@@ -115,9 +116,11 @@ def test_a_model_with_two_output_layers_answers_with_the_one_over_the_vocabulary
     (logits,) = opened.logits([tokens], {})
     expected = model(input_ids=torch.tensor([tokens.ids])).prediction_logits[0]
     torch.testing.assert_close(logits, expected, atol=1e-4, rtol=1e-4)
+    reason = "BertForPreTraining: it has no output layer over the vocabulary that could be read, so it gives no answers"
+    assert str(why_no_answer(open_model(model, tokenizer()))) == reason
 
 
-def test_an_encoder_whose_weights_begin_otherwise_than_its_familys_is_read_from_a_folder(tmp_path: Path) -> None:
+def test_an_encoder_whose_weights_have_another_prefix_than_its_familys_is_read_from_a_folder(tmp_path: Path) -> None:
     model = wide(transformers.DPRContextEncoder(transformers.DPRConfig(**SIZE)))
     expected = open_model(model, tokenizer()).maps(TEXTS[0])[1]
     np.testing.assert_array_equal(reopened(model, tmp_path / "dpr").maps(TEXTS[0])[1], expected)

@@ -140,7 +140,10 @@ def test_a_head_of_a_layer_without_attention_cannot_be_named(
 def test_where_there_is_no_answer_the_scores_stand_alone_and_say_why(items: Path) -> None:
     scores = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer())
     assert scores.evidence.causal is None
-    assert scores.untested == "BertModel: it has no output layer over the vocabulary, so it gives no answers"
+    assert (
+        scores.untested
+        == "BertModel: it has no output layer over the vocabulary that could be read, so it gives no answers"
+    )
     assert repr(scores).endswith(f"no causal tests: {scores.untested}>")
     none_wanted = anaphora.score(tiny("bert"), data="jsonl", path=items, tokenizer=tokenizer(), causal_items=0)
     assert none_wanted.untested is None

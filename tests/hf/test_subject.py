@@ -195,7 +195,7 @@ def test_an_output_layer_is_read_from_a_folder_where_it_was_trained(tmp_path: Pa
     np.testing.assert_allclose(subject.scores(), expected, atol=1e-6)
     for name in ("without", "said"):
         reason = why_no_answer(open_model(tmp_path / name))
-        assert str(reason) == f"{name}: it has no output layer over the vocabulary, so it gives no answers"
+        assert str(reason).startswith(f"{name}: it has no output layer over the vocabulary that could be read, so")
 
 
 def test_what_cannot_be_asked_says_why() -> None:

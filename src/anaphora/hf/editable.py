@@ -133,7 +133,7 @@ class TransformersLanguageModel:
 def why_no_answer(model: TransformersModel) -> UserError | None:
     """Return the error for a model that cannot answer which candidate a pronoun refers to, or None if it can."""
     if model.language_model is None:
-        message = N_("{model}: it has no output layer over the vocabulary, so it gives no answers")
+        message = N_("{model}: it has no output layer over the vocabulary that could be read, so it gives no answers")
         return UserError(message, model=model.name)
     fitting = (CAUSAL, MULTIMODAL) if model.is_decoder else (MASKED,)
     if not any(predicts_by(model.language_model, automatic) for automatic in fitting):

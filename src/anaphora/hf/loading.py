@@ -172,17 +172,18 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the class that loads a stored model: an Auto class, or a class of config.json with other names of weights.
+    """Return the class that loads a stored model: an Auto class, or the class that config.json names.
 
-    The names of DPRContextEncoder's weights, for instance, begin otherwise than in the class that `AutoModel` loads.
+    The latter loads models whose weight names have another prefix than those of the class that `AutoModel` loads, such
+    as DPRContextEncoder.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()
     for automatic, known in _class_names().items():
         if any(name in known for name in architectures):
             return getattr(transformers, automatic)
-    before_training = names.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
-    if before_training in architectures and config.model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+    for_pretraining = names.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
+    if for_pretraining in architectures and config.model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
         return getattr(transformers, MASKED)  # which ignores the output layer for sentences
     base = names.MODEL_MAPPING_NAMES.get(config.model_type)
     prefix = getattr(getattr(transformers, str(base), None), "base_model_prefix", "")

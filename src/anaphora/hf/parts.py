@@ -29,7 +29,7 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     """Return the module whose attention is read: the model without output layers, or an encoder of texts.
 
-    The latter is the encoder of an encoder-decoder, or that of a pair of encoders, of which one reads images or sounds.
+    The latter is the encoder of an encoder-decoder, or the text encoder of a dual encoder such as CLIP.
     Here and in the functions below, `name` is the name of the model for messages.
 
     Raises:
@@ -41,7 +41,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
             part = model.get_encoder()
     of_texts = getattr(part, "text_model", None)
     if hasattr(part, "get_text_features") and isinstance(of_texts, nn.Module):
-        part = of_texts  # of a pair of encoders, such as those of CLIP
+        part = of_texts  # of a dual encoder such as CLIP
     parameters = inspect.signature(part.forward).parameters
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     children = [child for child in part.children() if "input_ids" in inspect.signature(child.forward).parameters]
