@@ -129,7 +129,7 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 def _reads(family: object, name: str) -> bool:
     """Return whether an Auto class of transformers loads models of a family as this class, such as gpt-sw3 as GPT-2."""
     known: Any = import_module("transformers.models.auto.modeling_auto")
-    named = [table.get(family) for key, table in vars(known).items() if key.endswith("MAPPING_NAMES")]
+    named = [table.get(str(family)) for key, table in vars(known).items() if key.endswith("MAPPING_NAMES")]
     return any(name in one if isinstance(one, tuple) else name == one for one in named)
 
 

@@ -231,9 +231,11 @@ def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model
             message = N_("layer {layer} head {head} is not among {layers} layers of {heads} heads")
             raise UserError(message, layer=edited.layer, head=edited.head, layers=model.layers, heads=model.heads)
         if edited.layer not in model.attending_layers:
-            allowed = ", ".join(map(str, model.attending_layers))
+            attending = ", ".join(map(str, model.attending_layers))
             raise UserError(
-                N_("layer {layer} has no attention; it must be one of {allowed}"), layer=edited.layer, allowed=allowed
+                N_("layer {layer} has no attention; layers that have: {attending}"),
+                layer=edited.layer,
+                attending=attending,
             )
     edges: dict[Head, list[tuple[int, int]]] = {}
     for cut in question.cuts:

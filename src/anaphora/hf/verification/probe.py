@@ -114,7 +114,7 @@ class Probe:
             raise UserError(NOT_EDITED, model=self.name, family=self.family, reason=str(reason)) from None
 
     @property
-    def _texts_share(self) -> bool:
+    def _texts_interact(self) -> bool:
         """Return whether texts of a batch affect each other: by rotary angles, or by experts of limited capacity."""
         return self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None
 
@@ -159,7 +159,7 @@ class Probe:
         is_same = self._same_when_padded(maps, partial(self._maps, implementation=implementation))
         if not is_same and implementation == interface.NAME:
             raise UserError("padding changes the maps of a text")
-        return replace(reading, alone=not is_same or self._texts_share)
+        return replace(reading, alone=not is_same or self._texts_interact)
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
         """Return the `MapReading` that records attention weights where the model multiplies its values by them."""
@@ -173,7 +173,7 @@ class Probe:
         reading = replace(self._described(None, texts[0], own), points=())
         points = edit_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
         read = partial(self._maps_at_points, points=points, heads=reading.heads)
-        alone = not self._same_when_padded(texts[0], read) or self._texts_share
+        alone = not self._same_when_padded(texts[0], read) or self._texts_interact
         return replace(reading, points=points, alone=alone)
 
     def _maps_at_points(self, inputs: Inputs, points: Sequence[EditPoint], heads: int) -> list[Tensor]:
