@@ -77,6 +77,7 @@ assert one[0] != two[0] and one[0] == full[0] == evaluated[0]
 assert one[1:] == [one[1]] * (STEPS - 1) == two[1:], "the behaviour has changed"
 assert after_one == after_two != after_full, "the behaviour has changed"
 assert evaluated == full and len({tuple(step) for step in full}) == STEPS, "the behaviour has changed"
+assert list(seen.values()) == [7, 7, 49, 49], "the behaviour has changed"
 assert not warned and not said, "the behaviour has changed"
 PYTHON
 "$folder/venv/bin/python" "$folder/draws.py" 2>"$folder/log" || {

@@ -43,7 +43,7 @@ def test_layers_keep_their_numbers_where_some_do_not_attend(family: str, setting
     opened = open_model(random_model(family, **settings), tokenizer())
     (whole,), (one,) = opened.records(EXAMPLES[:1]), opened.records(EXAMPLES[:1], Head(3, 1))
     assert np.allclose(one.weights[0, 0], whole.weights[3, 1], atol=1e-6) and one.weights.sum() > 0
-    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers with attention: 1, 3"):
         list(opened.records(EXAMPLES[:1], Head(0, 1)))
 
 

@@ -125,15 +125,15 @@ def test_a_head_of_a_layer_without_attention_cannot_be_named(
     tokenizer().save_pretrained(tmp_path / family)
     place = (f"run={tmp_path / family}", f"output={tmp_path / 'out'}", "data=jsonl", f"data.path={items}")
     done = script("score", *place, "layer=2", "head=0", "untrained=0")
-    assert (done.status, done.err.strip()) == (2, "error: layer (2) has no attention; layers that have: 1, 3")
+    assert (done.status, done.err.strip()) == (2, "error: layer (2) has no attention; layers with attention: 1, 3")
     named = script("score", *place, "layer=3", "head=2", "untrained=0")
     assert named.status == 0, named.err
     model = open_model(tmp_path / family)
-    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers with attention: 1, 3"):
         name_decisions(model, [], [], Head(0, 1), 0)
     (record,) = model.records([ITEM])
     other = replace(record, example=replace(ITEM, text=ITEM.text.replace("weak", "tiny")))
-    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers with attention: 1, 3"):
         evidence_from_records("model", [record], [other], chosen=Head(0, 1))
 
 

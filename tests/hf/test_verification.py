@@ -294,7 +294,7 @@ def test_layers_that_attend_keep_the_models_numbers(family: str, settings: dict[
     maps = anaphora.attention(model, TEXTS[0], "she", ["Anna", "Emma"], tokenizer=tokenizer())
     assert {one.layer for one in maps.rank("she", "Anna")} == {1, 3} and maps.weights.shape[0] == 4
     np.testing.assert_allclose(maps.map(3, 0).sum(axis=-1), 1, atol=1e-5)
-    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers that have: 1, 3"):
+    with pytest.raises(UserError, match=r"layer \(0\) has no attention; layers with attention: 1, 3"):
         maps.row("she", 0, 0)
     assert set(maps.frame()["layer"]) == {1, 3}
     assert '"blank_layers":[0,2]' in maps.page(tmp_path / "page.html").path.read_text(encoding="utf-8")

@@ -34,7 +34,7 @@ def hybrid() -> TransformersModel:
 
 @pytest.mark.parametrize("edit", [{"cuts": [[0, 0, 2, 1]]}, {"off": [[2, 0]]}])
 def test_an_edit_of_a_layer_without_attention_is_refused(hybrid: TransformersModel, edit: dict[str, object]) -> None:
-    with pytest.raises(UserError, match=r"layer [02] has no attention; layers that have: 1, 3"):
+    with pytest.raises(UserError, match=r"layer \([02]\) has no attention; layers with attention: 1, 3"):
         questions.reply(hybrid, questions.parse({"text": "Anna helped Emma because she was weak.", **edit}))
 
 

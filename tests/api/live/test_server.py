@@ -112,7 +112,7 @@ def test_an_edge_is_that_of_the_page_where_a_sink_precedes_the_words() -> None:
         ({"cuts": [[0, 0, 1]]}, "cuts: [0, 0, 1] must be 4 whole numbers"),
         ({"cuts": [[0, 0, 1, 99]]}, "word (99) must be a position from 0 to"),
         ({"cuts": [[0, True, 1, 1]]}, "must be 4 whole numbers"),
-        ({"off": [[9, 0]]}, "layer 9 head 0 is not among 2 layers of 2 heads"),
+        ({"off": [[9, 0]]}, "layer (9) must be from 0 to 1"),
         ({"off": [[0, 0]] * 300}, "off must be a list of at most 200"),
     ],
 )
@@ -130,7 +130,7 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
         ({"pronoun": "they"}, "pronoun（'they'）不在文本 'Anna met Emma before she went to the park.' 里"),
         ({"candidates": ["she"]}, "candidates[0]：[21, 24] 与代词 [21, 24] 重叠"),
         ({"cuts": [[0, 0, 1]]}, "cuts：[0, 0, 1] 必须是 4 个整数"),
-        ({"off": [[9, 0]]}, "没有第 9 层第 0 头：模型有 2 层，每层 2 个头"),
+        ({"off": [[9, 0]]}, "layer（9）必须在 0 到 1 之间"),
         ({"model": "bert", "text": "a " * 1500, "pronoun": None, "candidates": []}, "而 BertModel 最多容纳 64 个"),
     ],
 )

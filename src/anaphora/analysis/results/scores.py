@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.errors import UserError
+from anaphora.base.translation import N_
 
 T = TypeVar("T")
 
@@ -47,9 +48,14 @@ def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
     """
     for name, value, last in (("layer", head.layer, layers[-1]), ("head", head.head, heads - 1)):
         if not 0 <= value <= last:
-            raise UserError(f"{name} ({value}) must be from 0 to {last}")
+            raise UserError(N_("{name} ({value}) must be from 0 to {last}"), name=name, value=value, last=last)
     if head.layer not in layers:
-        raise UserError(f"layer ({head.layer}) has no attention; layers that have: {', '.join(map(str, layers))}")
+        attending = ", ".join(map(str, layers))
+        raise UserError(
+            N_("layer ({layer}) has no attention; layers with attention: {attending}"),
+            layer=head.layer,
+            attending=attending,
+        )
     return head
 
 

@@ -16,7 +16,7 @@ from anaphora.analysis.causal.interventions import Intervention, intervene, knoc
 from anaphora.analysis.evidence.storage import answer_temperatures
 from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
 from anaphora.analysis.maps.words import word_tokens
-from anaphora.analysis.results.scores import Head
+from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores.calibration import shares_at
 from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
@@ -227,16 +227,7 @@ def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model
     """
     edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
     for edited in edits:
-        if not (0 <= edited.layer < model.layers and 0 <= edited.head < model.heads):
-            message = N_("layer {layer} head {head} is not among {layers} layers of {heads} heads")
-            raise UserError(message, layer=edited.layer, head=edited.head, layers=model.layers, heads=model.heads)
-        if edited.layer not in model.attending_layers:
-            attending = ", ".join(map(str, model.attending_layers))
-            raise UserError(
-                N_("layer {layer} has no attention; layers that have: {attending}"),
-                layer=edited.layer,
-                attending=attending,
-            )
+        existing_head(Head(edited.layer, edited.head), model.attending_layers, model.heads)
     edges: dict[Head, list[tuple[int, int]]] = {}
     for cut in question.cuts:
         for place in (cut.attending, cut.attended):

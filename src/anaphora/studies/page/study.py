@@ -22,7 +22,7 @@ from anaphora.report.page.elements import (
 )
 from anaphora.report.page.offline import write_page
 from anaphora.report.page.write import inline_figure
-from anaphora.report.wording import clauses, label, language_name, split_names
+from anaphora.report.wording import clauses, joined_sentences, label, language_name, split_names
 from anaphora.studies.page import words
 from anaphora.studies.page.conclusions import answer_sentence, conclusions
 from anaphora.studies.page.figures import PANEL_MEASURES, cells_figure, interventions_figure, series_figure, series_of
@@ -111,6 +111,11 @@ def write_study_page(
     )
 
 
+def _explained(study: Study, text: str, of_alignment: str) -> str:
+    """Return an explanation, with its sentence on alignment only if the study measures alignment."""
+    return joined_sentences([text, of_alignment] if words.has_alignment(study) else [text])
+
+
 def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
     return [
         Section(
@@ -126,12 +131,11 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
         Section(
             name="conclusions",
             title=_("What can be said"),
-            explanation=_(
-                "Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds. Alignment "
-                "is compared only between runs that both solve the task."
-            )
-            if words.has_alignment(study)
-            else _("Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds."),
+            explanation=_explained(
+                study,
+                _("Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds."),
+                _("Alignment is compared only between runs that both solve the task."),
+            ),
             elements=[NoteElement(text=text) for text in conclusions(study)],
             missing=_("No predictions or heads have been measured that could be compared beyond the conditions above."),
         ),
@@ -147,12 +151,11 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
         Section(
             name="cells",
             title=_("The numbers"),
-            explanation=_(
-                "Median and, in brackets, the lowest and the highest seed. A tilde marks alignment of a cell that does "
-                "not solve the task."
-            )
-            if words.has_alignment(study)
-            else _("Median and, in brackets, the lowest and the highest seed."),
+            explanation=_explained(
+                study,
+                _("Median and, in brackets, the lowest and the highest seed."),
+                _("A tilde marks alignment of a cell that does not solve the task."),
+            ),
             elements=list(_cell_tables(study)),
             missing=_("Nothing has been measured yet."),
         ),
