@@ -85,6 +85,21 @@ def test_the_weighted_bias_compares_texts_that_name_equally_many() -> None:
     )
 
 
+def test_a_gender_whose_items_weigh_less_than_one_keeps_its_f1() -> None:
+    # The man shares the number of names with one of six women, so that he weighs 2/7.
+    counts = [7, 2, 2, 6, 4, 4, 7]
+    items = []
+    for number, count in enumerate(counts):
+        names, pronoun, gender = (
+            (("Carl", "Dan"), "he", "male") if number == 2 else (("Anna", "Berta"), "she", "female")
+        )
+        others = ", ".join(f"Other{each}" for each in range(count))
+        text = f"{others} know {names[0]}, who saw {names[1]} {number}; {pronoun} ran"
+        items.append(item(text, pronoun, names, (0,), gender))
+    right = decisions_from_answers(np.zeros(len(items), dtype=np.int64), 2)[None]
+    assert gap_score(right, items).weighted_bias == pytest.approx(1)
+
+
 def test_several_models_give_their_mean() -> None:
     decisions = np.stack([decisions_from_answers(np.array(answers), 2) for answers in ([0, 1, 0, -1], [1, 0, 1, 0])])
     score = gap_score(decisions, ITEMS)

@@ -188,8 +188,9 @@ def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
     """Return F1 from weights of the items (D, N) and the counts of `_confusion_counts` (S, N, 3): (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
+    total = 2 * hits + alarms + misses  # below 1 if the weights are
     # F1 is 0 without any decision or antecedent.
-    return np.asarray(2 * hits / np.maximum(2 * hits + alarms + misses, 1))
+    return np.asarray(np.divide(2 * hits, total, out=np.zeros_like(total), where=total > 0))
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
