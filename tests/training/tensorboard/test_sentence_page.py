@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from anaphora.analysis.maps.words import WordRow
 from anaphora.data.own_sentence import example_from_query
 from anaphora.runs.directory import load
+from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
 from anaphora.training.tensorboard.sentence_page import PAGE, SENTENCES, SentencePage, sentence_row
 
@@ -34,6 +36,36 @@ def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_c
     assert not (other / PAGE).exists()
     weights = load(run).model.state_dict()
     assert all(torch.equal(values, weights[name]) for name, values in load(other).model.state_dict().items())
+
+
+def test_the_page_of_a_resumed_run_is_that_of_an_uninterrupted_one(
+    settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = train(settings(*SMALL, *CORPUS, f"output={tmp_path / 'whole'}", "name=run"))
+    step = TrainingModule.training_step
+
+    def dies(module: TrainingModule, *rest: Any) -> Any:
+        if module.global_step == 5:
+            raise RuntimeError("the machine went down")
+        return step(module, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TrainingModule, "training_step", dies)
+        with pytest.raises(RuntimeError, match="the machine went down"):
+            train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=run"))
+    stopped = tmp_path / "run"
+    shutil.copytree(stopped, tmp_path / "chinese")
+    capsys.readouterr()
+    train(settings("trainer=smoke", "trainer.limit_steps=null", f"resume={stopped}"))
+    assert (stopped / PAGE).read_bytes() == (whole / PAGE).read_bytes()
+    assert capsys.readouterr().err.count(PAGE) == 1
+    # Other sentences, which the earlier rows are not about.
+    readable = tuple((text.replace("虚弱", "小"), *rest) for text, *rest in SENTENCES["zh"])
+    monkeypatch.setitem(SENTENCES, "zh", readable)
+    monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
+    train(settings("trainer=smoke", "trainer.limit_steps=null", f"resume={tmp_path / 'chinese'}"))
+    page = (tmp_path / "chinese" / PAGE).read_text(encoding="utf-8")
+    assert re.findall(r"<tr><td>(\d+)</td>", page) == ["8", "6"]
 
 
 def test_a_run_that_does_not_know_the_words_of_the_sentences_has_no_page(finished: Path) -> None:

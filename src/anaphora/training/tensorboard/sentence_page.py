@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pytorch_lightning as lightning
 from tqdm import tqdm
@@ -75,7 +76,8 @@ class ShownValidation:
 class SentencePage(lightning.Callback):
     """Callback that writes the page at each validation, and prints its path once.
 
-    The callback draws no random numbers and changes no weights. There is no page for a run without measured heads, or
+    The callback draws no random numbers and changes no weights. In a resumed run, the page also has the validations
+    before the stop, unless they were shown in another language. There is no page for a run without measured heads, or
     with a vocabulary that lacks words of the sentences in both languages.
 
     Args:
@@ -87,6 +89,17 @@ class SentencePage(lightning.Callback):
         self.path, self.config = path, config
         self._sentences = readable_sentences(tokenizer)
         self._shown: list[ShownValidation] = []
+        self._is_announced = False
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"shown": [asdict(one) for one in self._shown]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        languages = {example.language for example in self._sentences.examples} if self._sentences else set()
+        for one in state_dict["shown"]:
+            rows = tuple(SentenceRow(**row) for row in one["rows"])
+            if {row.language for row in rows} == languages:
+                self._shown.append(ShownValidation(**{**one, "rows": rows}))
 
     def on_validation_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
@@ -102,7 +115,8 @@ class SentencePage(lightning.Callback):
         )
         self._shown.append(ShownValidation(trainer.global_step, *best, rows))
         self._write()
-        if len(self._shown) == 1:
+        if not self._is_announced:
+            self._is_announced = True
             notice = _("{path}: four sentences, written again at each validation; open it to watch the head appear")
             tqdm.write(notice.format(path=self.path), file=sys.stderr)
 
