@@ -243,6 +243,10 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     if not texts:
         raise UserError(f"split ({settings.split}) holds no texts")
     if isinstance(run.config.task.prediction, NoPrediction):
+        if run.is_encoder_alone:
+            raise UserError(
+                f"{run.name}: it has no output layer over the vocabulary that could be read, so no perplexity"
+            )
         perplexity, masked = classification.perplexity(run, texts)
         print_perplexity(run.name, settings.split, perplexity, masked)
         return

@@ -48,7 +48,9 @@ def locate_model(name: str, setting: str) -> Path:
         )
     if not (folder / WEIGHTS).exists():
         pickles = [one for one in _PICKLE_FILES if (folder / one).exists()]
-        raise UserError(f"{setting} ({name}): {WEIGHTS} is missing{pickle_advice(pickles)}")
+        is_split = (folder / f"{WEIGHTS}.index.json").exists()
+        advice = "; the weights are in several files: store them in one" if is_split else pickle_advice(pickles)
+        raise UserError(f"{setting} ({name}): {WEIGHTS} is missing{advice}")
     if not any((folder / one).exists() for one in TOKENIZERS):
         raise UserError(f"{setting} ({name}): {' and '.join(TOKENIZERS)} are missing; one of them is needed")
     return folder

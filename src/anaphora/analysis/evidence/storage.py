@@ -123,7 +123,7 @@ def stored_head(run: Run, language: str | None = None) -> Head:
     if head is None:
         raise UserError(
             f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
-            f"or choose it with anaphora score run={run.directory}"
+            f"or choose it with anaphora score run={run.argument}"
         )
     try:
         return existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))

@@ -143,6 +143,9 @@ def answers_pronouns(prediction: Prediction) -> bool:
 
 def no_pronoun_answers(run: Run) -> UserError:
     """Return the error for a run whose prediction head does not predict candidates."""
+    if run.is_encoder_alone:
+        message = N_("{model}: it has no output layer over the vocabulary that could be read, so it gives no answers")
+        return UserError(message, model=run.name)
     message = N_("{run}: this run answers no pronoun question (task.prediction={prediction})")
     return UserError(message, run=run.name, prediction=run.config.task.prediction.kind)
 

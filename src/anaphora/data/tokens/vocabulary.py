@@ -238,7 +238,7 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
 
     Raises:
         UserError: both files are missing, or the file is damaged, lacks a required special token, has one twice under
-            different names, or has a model that cannot be renumbered.
+            different names, puts other special tokens around a text, or has a model that cannot be renumbered.
     """
     path = folder / TOKENIZER
     if path.exists():
@@ -287,6 +287,7 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
     for added in written.get("added_tokens", []):
         known.setdefault(added["content"], added["id"])
     theirs = _special_token_names(known, path)
+    has_separator = SEPARATOR in theirs and _ends_with_separator(written, theirs, path)
     ours = {name: own for own, name in theirs.items()}
     opening = [theirs.get(own) for own in SPECIAL_TOKENS]
     rest = sorted((token for token in known if token not in opening), key=known.__getitem__)
@@ -313,12 +314,32 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
         backend = Backend.from_str(json.dumps(written))
     except Exception as error:  # the backend raises bare Exception
         raise UserError(f"{path}: cannot be renumbered ({error})") from None
-    if SEPARATOR in numbers:
+    if has_separator:
         backend.post_processor = processors.TemplateProcessing(
             single=f"{SPECIAL_TOKENS[CLS]} $A {SEPARATOR}",
             special_tokens=[(SPECIAL_TOKENS[CLS], CLS), (SEPARATOR, numbers[SEPARATOR])],
         )
     return ImportedTokenizer(Tokenizer(backend), tuple(None if token is None else known[token] for token in order))
+
+
+def _ends_with_separator(written: Mapping[str, Any], theirs: Mapping[str, str], path: Path) -> bool:
+    """Return whether a published tokenizer puts [SEP] after a text; True if it puts nothing around a text.
+
+    The files of many RoBERTa tokenizers state no special tokens, which their class in `transformers` then adds.
+
+    Raises:
+        UserError: it puts something else around a text than [CLS], or [CLS] and [SEP].
+    """
+    published = Backend.from_str(json.dumps({**written, "truncation": None, "padding": None}))
+    encoding = published.encode("a")
+    around = [token for token, added in zip(encoding.tokens, encoding.special_tokens_mask, strict=True) if added]
+    cls, separator = theirs[SPECIAL_TOKENS[CLS]], theirs[SEPARATOR]
+    if around not in ([], [cls], [cls, separator]):
+        raise UserError(
+            f"{path}: it puts {' '.join(around)} around a text; this encoder reads {cls} before a text and {separator} "
+            "after it, or the former alone"
+        )
+    return around != [cls]
 
 
 def _special_token_names(known: Mapping[str, int], path: Path) -> dict[str, str]:

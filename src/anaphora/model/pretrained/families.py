@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,6 +161,9 @@ def encoder_settings(folder: Path) -> model_settings.Model:
     for name, allowed in (("position_embedding_type", "absolute"), ("is_decoder", False)):
         if config.get(name, allowed) != allowed:
             raise UserError(f"{path}: {name} ({config[name]!r}) must be {allowed!r}")
+    padding = config.get("pad_token_id", 1)
+    if family.padded_positions and (not isinstance(padding, int) or isinstance(padding, bool)):
+        raise UserError(f"{path}: pad_token_id ({padding!r}) must be a whole number")
     shape: dict[str, Any] = {}
     for ours, theirs in family.fields.items():
         value = config.get(theirs, _DEFAULTS.get(ours))
@@ -207,8 +210,15 @@ def has_vocabulary_output(folder: Path) -> bool:
     if family.output_activation not in (None, config.get(family.fields["activation"], _DEFAULTS["activation"])):
         return False
     names = {current_tensor_name(name, family) for name in _tensor_names(folder / WEIGHTS)}
-    needed = {f"{family.output[part]}.weight" for part in ("dense", "norm")} | {family.output["bias"]}
+    bias = output_bias(names, family, is_tied(config))
+    needed = {f"{family.output[part]}.weight" for part in ("dense", "norm")} | {bias}
     return needed <= names and (is_tied(config) or family.output["decoder"] in names)
+
+
+def output_bias(names: Collection[str], family: Family, tied: bool) -> str:
+    """Return the name of the bias of the vocabulary output; an untied output may store its own beside a common one."""
+    own = family.output["decoder"].replace("weight", "bias")
+    return own if not tied and own in names else family.output["bias"]
 
 
 _LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}

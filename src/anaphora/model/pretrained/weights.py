@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -22,11 +23,13 @@ from anaphora.model.pretrained.families import (
     current_tensor_name,
     has_vocabulary_output,
     is_tied,
+    output_bias,
     read_config,
 )
 from anaphora.model.pronoun_model import PronounModel, VocabularyOutput
 from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import position as position_settings
+from anaphora.settings.vocabulary import PADDING
 
 _FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 """Types of weights; numbers of 8 bits have been quantised."""
@@ -51,10 +54,21 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     family = FAMILIES[config["model_type"]]
     path = folder / WEIGHTS
     tensors, encoder = _read_tensors(path, family), model.encoder
+    _check_padding(rows, family, config, folder)
     state = _encoder_state(tensors, family, encoder.settings.layers, rows, family.first_position(config), path)
     _load_state(encoder, state, folder)
     if has_vocabulary_output(folder):
         _load_state(model.output, _output_state(tensors, family, rows, is_tied(config), state["tokens.weight"]), folder)
+
+
+def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[str, Any], folder: Path) -> None:
+    """Check that the token that has no position in a family with padded positions is the padding token."""
+    padding = family.first_position(config) - 1
+    if family.padded_positions and padding in rows and rows[PADDING] != padding:
+        raise UserError(
+            f"{folder / CONFIG}: pad_token_id ({padding}) is not the padding token of the tokenizer, so the model "
+            "gives a token of texts no position of its own; this encoder gives every token one"
+        )
 
 
 def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) -> None:
@@ -105,7 +119,7 @@ def _output_state(
     tensors: Mapping[str, Tensor], family: Family, rows: Sequence[int | None], tied: bool, embedded: Tensor
 ) -> dict[str, Tensor]:
     state = {ours: tensors[theirs] for ours, theirs in _transform_names(family)}
-    state["linear.bias"] = _reordered_rows(tensors[family.output["bias"]], rows)
+    state["linear.bias"] = _reordered_rows(tensors[output_bias(tensors, family, tied)], rows)
     state["linear.weight"] = embedded if tied else _reordered_rows(tensors[family.output["decoder"]], rows)
     return state
 

@@ -1,0 +1,105 @@
+"""Tests of pretrained folders that differ from those of the models' authors, opened as a run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from published import byte_pairs, word_pieces, write_folder
+from tokenizers import processors
+
+import anaphora
+from anaphora.base.errors import UserError
+from anaphora.data.tokens.vocabulary import read_tokenizer
+from anaphora.runs.directory import load
+
+TEXT = "Anna met Mary before she went to the shop."
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_an_untied_output_has_the_bias_that_transformers_adds(kind: str, tmp_path: Path) -> None:
+    library = pytest.importorskip("transformers")
+    config = library.AutoConfig.from_pretrained(write_folder(tmp_path / kind, kind), tie_word_embeddings=False)
+    torch.manual_seed(0)
+    model = library.AutoModelForMaskedLM.from_config(config).eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("bias"):
+                weight.normal_()
+    model.save_pretrained(tmp_path / "untied")
+    shutil.copy(tmp_path / kind / "tokenizer.json", tmp_path / "untied")
+    run = load(tmp_path / "untied")
+    rows = read_tokenizer(tmp_path / "untied").rows
+    own = model.get_output_embeddings()
+    known = [place for place, row in enumerate(rows) if row is not None]
+    torch.testing.assert_close(run.model.output.linear.bias[known], own.bias[[rows[place] for place in known]])
+
+
+@pytest.mark.parametrize(("kind", "padding"), [("roberta", 0), ("roberta", 6)])
+def test_a_token_of_texts_without_a_position_is_refused(kind: str, padding: int, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / kind, kind)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": padding}))
+    with pytest.raises(UserError, match=rf"config.json: pad_token_id \({padding}\) is not the padding token"):
+        load(folder)
+    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": None}))
+    with pytest.raises(UserError, match=r"config.json: pad_token_id \(None\) must be a whole number"):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("template", "tokens"), [("[CLS] $A", ["[CLS]", "anna"]), ("[CLS] $A [SEP]", ["[CLS]", "anna", "[SEP]"])]
+)
+def test_a_text_has_the_special_tokens_that_its_file_states(template: str, tokens: list[str], tmp_path: Path) -> None:
+    backend = word_pieces()
+    ends = [(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    backend.post_processor = processors.TemplateProcessing(template, special_tokens=ends)
+    backend.save(str(tmp_path / "tokenizer.json"))
+    own = read_tokenizer(tmp_path).tokenizer
+    assert [own.token(number) for number in own.encode("Anna").ids] == tokens
+
+
+def test_other_special_tokens_are_refused_and_none_are_those_of_the_family(tmp_path: Path) -> None:
+    backend = byte_pairs()
+    backend.post_processor = processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 2)])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(UserError, match=r"tokenizer.json: it puts </s> around a text; this encoder reads <s> before"):
+        read_tokenizer(tmp_path)
+    backend.post_processor = processors.ByteLevel()
+    backend.save(str(tmp_path / "tokenizer.json"))
+    own = read_tokenizer(tmp_path).tokenizer
+    assert [own.token(number) for number in own.encode("t").ids] == ["[CLS]", "t", "[SEP]"]
+
+
+def test_an_encoder_without_an_output_layer_gives_no_answers(tmp_path: Path) -> None:
+    run = anaphora.load(write_folder(tmp_path / "minilm", "minilm"))
+    reason = "minilm: it has no output layer over the vocabulary that could be read"
+    with pytest.raises(UserError, match=reason):
+        run.answers([(TEXT, "she", ["Anna", "Mary"])])
+    assert run.attention(TEXT).weights.shape[0] == run.layers
+
+
+def test_nor_a_perplexity(tmp_path: Path, script: Any) -> None:
+    folder = write_folder(tmp_path / "minilm", "minilm")
+    texts = tmp_path / "texts.jsonl"
+    texts.write_text("".join(json.dumps({"text": f"Anna met Mary {number}."}) + "\n" for number in range(40)))
+    ran = script("evaluate", f"run={folder}", "data=plain_text", f"data.path={texts}", f"output={tmp_path / 'out'}")
+    assert ran.status == 2 and "minilm: it has no output layer over the vocabulary" in ran.err
+
+
+def test_weights_in_several_files_are_to_be_joined(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors")
+    (folder / "model.safetensors.index.json").write_text("{}")
+    with pytest.raises(UserError, match=r"model.safetensors is missing; the weights are in several files: store them"):
+        load(folder)
+
+
+def test_a_message_names_the_folder_whose_head_is_not_chosen(tmp_path: Path, script: Any) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    ran = script("explain", f"run={folder}", "text=Anna met Tom.", "pronoun=Tom")
+    assert ran.status == 2 and f"choose it with anaphora score run={folder}" in ran.err
