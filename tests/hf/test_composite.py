@@ -16,6 +16,7 @@ import anaphora
 from anaphora.hf.editable import why_no_answer
 from anaphora.hf.reader import TransformersModel, open_model
 
+QUESTION = (TEXTS[0], "she", ["Anna", "Emma"])
 VISION: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 VISION |= {"image_size": 16, "patch_size": 8}
 MOE: dict[str, Any] = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_ffn_dim": 64}
@@ -110,14 +111,29 @@ def test_a_family_that_is_loaded_as_a_class_of_another_is_no_mismatch(
 
 
 def test_a_model_with_two_output_layers_answers_with_the_one_over_the_vocabulary(tmp_path: Path) -> None:
-    model = wide(transformers.BertForPreTraining(transformers.BertConfig(**SIZE)))
-    opened = reopened(model, tmp_path / "bert")
-    tokens = opened.tokenize("Anna helped Emma because [MASK] was weak.")
-    (logits,) = opened.logits([tokens], {})
-    expected = model(input_ids=torch.tensor([tokens.ids])).prediction_logits[0]
-    torch.testing.assert_close(logits, expected, atol=1e-4, rtol=1e-4)
-    reason = "BertForPreTraining: it has no output layer over the vocabulary that could be read, so it gives no answers"
-    assert str(why_no_answer(open_model(model, tokenizer()))) == reason
+    """It answers so whether it is loaded or read from a folder, where the other output layer is ignored."""
+    bert = wide(transformers.BertForPreTraining(transformers.BertConfig(**SIZE)))
+    gpt2 = wide(transformers.GPT2DoubleHeadsModel(transformers.GPT2Config(**GPT2)))
+    for model, text in ((bert, "Anna helped Emma because [MASK] was weak."), (gpt2, TEXTS[0])):
+        expected = None
+        for opened in (open_model(model, tokenizer()), reopened(model, tmp_path / type(model).__name__)):
+            tokens = opened.tokenize(text)
+            output = model(input_ids=torch.tensor([tokens.ids]))
+            (logits,) = opened.logits([tokens], {})
+            own = output.prediction_logits if model is bert else output.logits
+            torch.testing.assert_close(logits, own[0], atol=1e-4, rtol=1e-4)
+            assert opened.language_model is not None
+            (answer,) = anaphora.answers(opened.language_model, [QUESTION], tokenizer=tokenizer())
+            expected = expected or answer
+            assert answer == expected
+
+
+@pytest.mark.parametrize("name", ["ElectraForPreTraining", "BertForNextSentencePrediction"])
+def test_an_output_layer_over_something_else_than_the_vocabulary_gives_no_answers(name: str, tmp_path: Path) -> None:
+    kind = getattr(transformers, name)
+    model = wide(kind(kind.config_class(**SIZE)))
+    for opened in (open_model(model, tokenizer()), reopened(model, tmp_path / "model")):
+        assert str(why_no_answer(opened)).endswith("so it gives no answers")
 
 
 def test_an_encoder_whose_weights_have_another_prefix_than_its_familys_is_read_from_a_folder(tmp_path: Path) -> None:

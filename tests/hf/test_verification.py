@@ -324,6 +324,8 @@ class OneVector(transformers.BertModel):  # type: ignore[misc]
 def test_a_model_without_hidden_states_is_refused_when_it_is_opened() -> None:
     with pytest.raises(UserError, match="family bert cannot be read: OneVector gives no states for the tokens"):
         open_model(OneVector(transformers.BertConfig(**SIZE)).eval(), tokenizer())
+    with pytest.raises(UserError, match="family dpr cannot be read: DPRSpanPredictor"):
+        open_model(transformers.DPRReader(transformers.DPRConfig(**SIZE)).eval(), tokenizer())
 
 
 def test_a_sink_has_a_column_of_its_own() -> None:

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import pytest
 import torch
 from published import byte_pairs, word_pieces, write_folder
@@ -16,6 +17,7 @@ import anaphora
 from anaphora.base.errors import UserError
 from anaphora.data.tokens.vocabulary import read_tokenizer
 from anaphora.runs.directory import load
+from anaphora.runs.items import weights_digest
 
 TEXT = "Anna met Mary before she went to the shop."
 
@@ -103,3 +105,15 @@ def test_a_message_names_the_folder_whose_head_is_not_chosen(tmp_path: Path, scr
     folder = write_folder(tmp_path / "bert", "bert")
     ran = script("explain", f"run={folder}", "text=Anna met Tom.", "pronoun=Tom")
     assert ran.status == 2 and f"choose it with anaphora score run={folder}" in ran.err
+
+
+def test_a_model_is_the_same_and_named_as_given_from_a_folder_and_from_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    local = load(folder)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *_, **__: str(folder))
+    published = load("hf://owner/name")
+    assert weights_digest(published) == weights_digest(local)
+    assert (published.argument, local.argument) == ("hf://owner/name", str(folder))
+    assert load("shipped").argument == "shipped"

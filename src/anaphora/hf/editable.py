@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -82,7 +82,7 @@ class EditableModel:
                 edited_attention(part, self.points, own, sizes) as attention,
             ):
                 output = run_model(whole or part, inputs, **reading.options)
-            outputs += list(output[0] if whole is None else output.logits)  # which a loss of the experts may precede
+            outputs += list(output[0] if whole is None else _logits(output))
             maps.append([one for _, one in sorted(attention.weights.items())])
         return joined_maps(maps), outputs
 
@@ -94,6 +94,12 @@ class EditableModel:
                 if layer in layers:
                     edits[layers.index(layer)].append(edit)
         return edits
+
+
+def _logits(output: Any) -> Tensor:
+    """Return the logits over the vocabulary, which a loss of the experts may precede, and others may follow."""
+    logits: Tensor = output.logits if hasattr(output, "logits") else output.prediction_logits
+    return logits
 
 
 class TransformersLanguageModel:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 ADAPTER = "adapter_config.json"
 """File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
 MASKED, CAUSAL, MULTIMODAL = "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForMultimodalLM"
+_DOUBLE_HEADS = frozenset({"GPT2DoubleHeadsModel", "OpenAIGPTDoubleHeadsModel"})
+"""Decoders with an output layer over the vocabulary and another, over choices; no Auto class loads them."""
 _TEXTS_TO_SPLIT = ("Anna was born in 2024, but Émile isn't here.", "小红推了小明，因为他很生气。")
 """Texts that show whether transformers and tokenizer.json split a text in the same way."""
 _SHOWN_TOKENS = 8
@@ -182,9 +184,6 @@ def _class_of(transformers: Any, config: Any) -> Any:
     for automatic, known in _class_names().items():
         if any(name in known for name in architectures):
             return getattr(transformers, automatic)
-    for_pretraining = names.MODEL_FOR_PRETRAINING_MAPPING_NAMES.get(config.model_type)
-    if for_pretraining in architectures and config.model_type in names.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
-        return getattr(transformers, MASKED)  # which ignores the output layer for sentences
     base = names.MODEL_MAPPING_NAMES.get(config.model_type)
     prefix = getattr(getattr(transformers, str(base), None), "base_model_prefix", "")
     for own in (getattr(transformers, str(name), None) for name in architectures):
@@ -200,11 +199,13 @@ def has_output_layer(model: PreTrainedModel) -> bool:
     """
     continues = isinstance(model, import_module("transformers").GenerationMixin) and predicts_by(model, MULTIMODAL)
     known = continues or predicts_by(model, MASKED) or predicts_by(model, CAUSAL)
+    if type(model).__name__ in _for_pretraining():  # some of them tell replaced tokens apart, as in Electra
+        known = model.get_output_embeddings() is not None
     return known and not model.config.is_encoder_decoder
 
 
 def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
-    """Return whether an Auto class, such as "AutoModelForMaskedLM", loads a model with its output layer."""
+    """Return whether an Auto class, such as "AutoModelForMaskedLM", loads a model's layer over the vocabulary."""
     return type(model).__name__ in _class_names()[automatic]
 
 
@@ -223,12 +224,24 @@ def _class_names() -> dict[str, frozenset[str]]:
         if family not in names.MODEL_MAPPING_NAMES
     }
     return {
-        MASKED: frozenset(names.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()),
-        CAUSAL: frozenset(names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()),
+        # The output layers for sentences and for choices are ignored.
+        MASKED: frozenset(names.MODEL_FOR_MASKED_LM_MAPPING_NAMES.values()) | _for_pretraining(),
+        CAUSAL: frozenset(names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()) | _DOUBLE_HEADS,
         MULTIMODAL: frozenset(names.MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES.values()),
         "AutoModelForTextEncoding": frozenset(names.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES.values()) - whole,
         "AutoModelForSeq2SeqLM": frozenset(pairs),
     }
+
+
+def _for_pretraining() -> frozenset[str]:
+    """Return the names of the classes with an output layer over masked tokens and another, over pairs of sentences.
+
+    They include the classes that tell replaced tokens apart, in families that also predict masked tokens.
+    """
+    names: Any = import_module("transformers.models.auto.modeling_auto")
+    masked = names.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    both = {name for family, name in names.MODEL_FOR_PRETRAINING_MAPPING_NAMES.items() if family in masked}
+    return frozenset(both - {*masked.values(), *names.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()})
 
 
 @contextlib.contextmanager

@@ -100,7 +100,7 @@ def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
     """
     given = (getattr(output, "last_hidden_state", None), getattr(output, "logits", None), output[0])
     states = next((one for one in given if isinstance(one, Tensor)), None)
-    if states is None or states.shape[:2] != ids.shape:
+    if states is None or states.dim() != 3 or states.shape[:2] != ids.shape:
         raise UserError(f"{what} gives no states for the tokens of a text")
     return states
 

@@ -82,17 +82,23 @@ class Run:
         return RunFiles(self.origin or self.directory)
 
     @property
+    def is_pretrained(self) -> bool:
+        """Return whether the run is pretrained weights opened as a run."""
+        return isinstance(self.config.data, NoData)
+
+    @property
     def is_encoder_alone(self) -> bool:
         """Return whether the run is pretrained weights without an output layer over the vocabulary."""
-        return isinstance(self.config.data, NoData) and not self.config.model.output_transform
+        return self.is_pretrained and not self.config.model.output_transform
 
     @property
     def argument(self) -> str:
         """Return the value of `run=` that opens the run."""
         if self.origin is not None:
             return shipped.SHIPPED if self.origin == shipped.FOLDER else HUB_PREFIX + self.name.replace("--", "/")
-        is_local = isinstance(self.config.data, NoData) and self.config.start is not None
-        return str(self.config.start if is_local else self.directory)
+        start = self.config.start
+        is_local = self.is_pretrained and start is not None and Path(start).expanduser().is_dir()
+        return str(start if is_local else self.directory)
 
     def untrained_model(self, seed: int) -> PronounModel:
         return randomly_initialised(self.config, self.tokenizer.size, seed).to(self.model.device)

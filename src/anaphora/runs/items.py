@@ -120,9 +120,10 @@ def analysis_code_digest(*more: str) -> str:
 def weights_digest(run: Run) -> str:
     """Return a digest of the file `run.files.weights`, or the `model_digest` if there is no such file.
 
-    A run opened from local pretrained weights has no such file: its directory is the folder for its results.
+    Pretrained weights always have the latter, so that it is the same for a local folder and for the hub.
     """
-    return file_digest(run.files.weights)[:16] if run.files.weights.exists() else model_digest(run)
+    has_file = not run.is_pretrained and run.files.weights.exists()
+    return file_digest(run.files.weights)[:16] if has_file else model_digest(run)
 
 
 def model_digest(run: Run) -> str:
