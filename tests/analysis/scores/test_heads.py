@@ -322,8 +322,9 @@ def test_only_main_items_choose_the_head() -> None:
 
 
 def quad_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return the share of quads that are right as a whole."""
-    return np.asarray(set_products(correct, quads_of(examples))[0].mean(axis=0))
+    """Return the share of quads that are right as a whole; NaN without quads."""
+    whole, _ = set_products(correct, quads_of(examples))
+    return np.asarray(whole.mean(axis=0) if len(whole) else np.full(whole.shape[1:], np.nan))
 
 
 @pytest.mark.parametrize(
