@@ -672,6 +672,8 @@ def test_a_whole_number_among_decimals_keeps_its_decimal_unless_it_is_also_writt
         (("1.5", "2.0", "2.5"), {"1.5", "2.0", "2.5"}),
         (("1.5", "2.0", "2"), {"1.5", "2"}),
         (("1.0", "2.0"), {"1", "2"}),
+        (("1.00", "1", "2.0"), {"1", "2"}),
+        (("1.10", "1.1", "2.00", "2.0"), {"1.10", "1.1", "2.0"}),
     ):
         rows = [f"text {number},{labels[number % len(labels)]}" for number in range(12)]
         path = write(tmp_path / "own.csv", "\n".join(["text,label", *rows]))

@@ -52,7 +52,8 @@ ORIGINS = {
 
 _TEXT, _LABEL, _SPLIT, _GROUP = ("text", "sentence", "text_a", "review"), "label", "split", "group"
 _QUOTED = re.compile('"(?:[^"]|"")*"')
-_DECIMAL = re.compile(r"(-?[0-9]+)\.[0-9]+")
+_DECIMAL = re.compile(r"(-?[0-9]+)\.([0-9]+)")
+_WHOLE = re.compile(r"\.0+\Z")
 _HEADER = {*_TEXT, _LABEL, "qid", "index", "idx", _SPLIT, _GROUP}
 
 
@@ -169,17 +170,18 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
 
 
 def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
-    """Return the rows with labels such as 1.0 written as 1, unless the data have labels such as 1.5 and no label 1.
+    """Return the rows with labels such as 1.0 or 1.00 written as 1.
 
-    pandas writes a column of whole numbers as 1.0 if some rows have no label.
+    If the data have labels such as 1.5 and no label 1, they are written as 1.0. Labels such as 1.50 stay, which may be
+    numbers of chapters. pandas writes a column of whole numbers as 1.0 if some rows have no label.
     """
     labels = {row.label or "" for rows in rows_by_split.values() for row in rows}
-    decimals = {label: match[1] for label in labels if (match := _DECIMAL.fullmatch(label))}
-    has_fractions = any(not label.endswith(".0") for label in decimals)
+    decimals = {label: match.groups() for label in labels if (match := _DECIMAL.fullmatch(label))}
+    has_fractions = any(fraction.strip("0") for _, fraction in decimals.values())
     written = {
-        label: number
-        for label, number in decimals.items()
-        if label.endswith(".0") and (number in labels or not has_fractions)
+        label: whole if whole in labels or not has_fractions else f"{whole}.0"
+        for label, (whole, fraction) in decimals.items()
+        if not fraction.strip("0")
     }
     return {
         split: [replace(row, label=written[row.label]) if row.label in written else row for row in rows]
@@ -297,7 +299,7 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     if isinstance(label, list | dict):
         raise UserError(f"{where}, label: {repr(label)[:80]} must be text or a number")
     label = "" if label is None or (isinstance(label, float) and math.isnan(label)) else str(label).strip()
-    number = division.whole_number(label.removesuffix(".0"))
+    number = division.whole_number(_WHOLE.sub("", label))
     if number is not None and number < len(names):
         label = names[number]
     if label and names and label not in names:
