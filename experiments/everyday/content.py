@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from anaphora.data.controlled.lexicon import FOLDERS, GENDERS, read_toml
+from anaphora.data.controlled.lexicon import FOLDERS, GENDERS, toml_table
 from anaphora.settings.data import SPLITS
 
 CONTENT_FOLDER = Path(__file__).parent
@@ -106,19 +106,20 @@ def path_of(language: str, folder: Path = CONTENT_FOLDER) -> Path:
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> EverydayContent:
     """Return the content of a language."""
-    table = read_toml(path_of(language, folder))
-    return EverydayContent(
-        language=language,
-        nouns={
-            kind: tuple(EverydayNoun(*text.split("/")) for text in written)
-            for kind, written in table["classes"].items()
-        },
-        names={gender: tuple(table["names"][gender]) for gender in GENDERS},
-        scenes=tuple(_scene(written) for written in table["scene"]),
-        frames={
-            split: tuple(written["text"] for written in table["frame"] if written["split"] == split) for split in SPLITS
-        },
-    )
+    with toml_table(path_of(language, folder)) as table:
+        return EverydayContent(
+            language=language,
+            nouns={
+                kind: tuple(EverydayNoun(*text.split("/")) for text in written)
+                for kind, written in table["classes"].items()
+            },
+            names={gender: tuple(table["names"][gender]) for gender in GENDERS},
+            scenes=tuple(_scene(written) for written in table["scene"]),
+            frames={
+                split: tuple(written["text"] for written in table["frame"] if written["split"] == split)
+                for split in SPLITS
+            },
+        )
 
 
 def _scene(written: Mapping[str, Any]) -> EverydayScene:

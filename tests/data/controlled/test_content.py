@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from controlled_content import check_compositions, check_cue_type, check_file, check_lexicon, check_texts
 
+from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
-from anaphora.data.controlled import templates
+from anaphora.data.controlled import compositions, lexicon, templates
 from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS
 from anaphora.settings.cue_types import cue_types_of
 
@@ -32,6 +33,23 @@ def content(tmp_path: Path) -> Path:
     for folder in FOLDERS.values():
         shutil.copytree(CONTENT_FOLDER / folder, tmp_path / folder)
     return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "written", "message"),
+    [
+        ("lexicon", "[classes]\n", "lexicon.toml: intro: the key is missing"),
+        ("gender", '[[template]]\ntext = "{list} {he} left ."\n', "gender.toml: split: the key is missing"),
+        ("composition", "class = []\nstate = []\n", "composition.toml: frame: the key is missing"),
+        ("short_text", "train = []\n", "short_text.toml: dev: the key is missing"),
+        ("lexicon", "intro = [\n", "lexicon.toml: not TOML: "),
+    ],
+)
+def test_a_broken_file_is_named_when_it_is_loaded(content: Path, name: str, written: str, message: str) -> None:
+    loaded = {"lexicon": lexicon.load, "composition": compositions.load, "short_text": compositions.load_texts}
+    (content / "english" / f"{name}.toml").write_text(written, encoding="utf-8")
+    with pytest.raises(UserError, match=re.escape(message)):
+        loaded[name]("en", content) if name in loaded else templates.load("en", name, content)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
 
-from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS, read_toml
+from anaphora.data.controlled.lexicon import CONTENT_FOLDER, FOLDERS, toml_table
 from anaphora.settings.cue_types import SHORT_TEXT
 from anaphora.settings.data import SPLITS
 
@@ -97,31 +97,31 @@ class CompositionContent:
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> CompositionContent:
     """Load the content of `folder`/<folder of the language>/composition.toml."""
-    table = read_toml(folder / FOLDERS[language] / "composition.toml")
-    return CompositionContent(
-        language=language,
-        predicates=tuple(
-            _predicate(text, written["name"], table["forms"], written["frames"])
-            for written in table["class"]
-            for text in written["predicates"]
-        ),
-        states=tuple(
-            State(text, {participant: frozenset(written[participant]) for participant in PARTICIPANTS})
-            for written in table["state"]
-            for text in written["texts"]
-        ),
-        frames={
-            written["name"]: Frame(written["name"], {voice: written[voice] for voice in VOICES})
-            for written in table["frame"]
-        },
-        parts={split: {name: _lines(table[split][name]) for name in PARTS} for split in SPLITS},
-    )
+    with toml_table(folder / FOLDERS[language] / "composition.toml") as table:
+        return CompositionContent(
+            language=language,
+            predicates=tuple(
+                _predicate(text, written["name"], table["forms"], written["frames"])
+                for written in table["class"]
+                for text in written["predicates"]
+            ),
+            states=tuple(
+                State(text, {participant: frozenset(written[participant]) for participant in PARTICIPANTS})
+                for written in table["state"]
+                for text in written["texts"]
+            ),
+            frames={
+                written["name"]: Frame(written["name"], {voice: written[voice] for voice in VOICES})
+                for written in table["frame"]
+            },
+            parts={split: {name: _lines(table[split][name]) for name in PARTS} for split in SPLITS},
+        )
 
 
 def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lines]:
     """Load the short texts of `folder`/<folder of the language>/short_text.toml, keyed by split."""
-    table = read_toml(folder / FOLDERS[language] / f"{SHORT_TEXT}.toml")
-    return {split: _lines(table[split]) for split in SPLITS}
+    with toml_table(folder / FOLDERS[language] / f"{SHORT_TEXT}.toml") as table:
+        return {split: _lines(table[split]) for split in SPLITS}
 
 
 def _predicate(text: str, kind: str, forms: Sequence[str], frames: Sequence[str]) -> Predicate:

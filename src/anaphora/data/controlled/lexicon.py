@@ -1,16 +1,19 @@
 """Words of the controlled corpus in one language, loaded from its lexicon.toml, and the pronouns.
 
-The content of the TOML files is checked by a test, not when it is loaded.
+The content of the TOML files is checked by a test; when it is loaded, only missing keys are reported.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from anaphora.base.errors import UserError
 
 CONTENT_FOLDER = Path(__file__).parent
 FOLDERS = {"en": "english", "zh": "chinese"}
@@ -70,9 +73,19 @@ class Lexicon:
     names: Mapping[str, tuple[str, ...]]  # by gender; the last DISTRACTOR_ONLY_NAMES are only distractors in training
 
 
-def read_toml(path: Path) -> Mapping[str, Any]:
-    """Read a TOML file as a mapping, which callers share and must not change."""
-    return _parsed(path.read_text(encoding="utf-8"))
+@contextmanager
+def toml_table(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Yield the content of a TOML file, which callers share and must not change.
+
+    Raises:
+        UserError: the file is not TOML, or lacks a key that the `with` block looks up.
+    """
+    try:
+        yield _parsed(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not TOML: {error}") from None
+    except KeyError as error:
+        raise UserError(f"{path}: {error.args[0]}: the key is missing") from None
 
 
 @lru_cache(64)  # making a corpus reads the same files for its sentences and for its words
@@ -82,21 +95,21 @@ def _parsed(toml: str) -> Mapping[str, Any]:
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> Lexicon:
     """Load the lexicon of a language ("en" or "zh") from `folder`/<folder of the language>/lexicon.toml."""
-    table = read_toml(folder / FOLDERS[language] / "lexicon.toml")
-    classes = table["classes"]
-    return Lexicon(
-        language=language,
-        intro=tuple(table["intro"]),
-        gap=tuple(table["gap"]),
-        aside=tuple(table["aside"]),
-        syllables=tuple(table["syllables"]),
-        nouns={
-            kind: tuple(_noun(language, kind, written) for written in classes[kind]["nouns"])
-            for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES)
-        },
-        predicates={kind: tuple(classes[kind]["predicates"]) for kind in SELECTION_CLASSES},
-        names={gender: tuple(table["names"][gender]) for gender in GENDERS},
-    )
+    with toml_table(folder / FOLDERS[language] / "lexicon.toml") as table:
+        classes = table["classes"]
+        return Lexicon(
+            language=language,
+            intro=tuple(table["intro"]),
+            gap=tuple(table["gap"]),
+            aside=tuple(table["aside"]),
+            syllables=tuple(table["syllables"]),
+            nouns={
+                kind: tuple(_noun(language, kind, written) for written in classes[kind]["nouns"])
+                for kind in (*AGREEMENT_CLASSES, *SELECTION_CLASSES)
+            },
+            predicates={kind: tuple(classes[kind]["predicates"]) for kind in SELECTION_CLASSES},
+            names={gender: tuple(table["names"][gender]) for gender in GENDERS},
+        )
 
 
 def _noun(language: str, kind: str, written: str) -> Noun:

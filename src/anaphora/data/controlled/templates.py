@@ -66,18 +66,18 @@ class CueTypeContent:
 
 def load(language: str, kind: str, folder: Path = lexicon.CONTENT_FOLDER) -> CueTypeContent:
     """Load the templates and scenarios of a cue type from `folder`/<folder of the language>/<type>.toml."""
-    table = lexicon.read_toml(folder / lexicon.FOLDERS[language] / f"{kind}.toml")
-    templates = tuple(
-        Template(
-            name=f"{language}/{kind}/{index}",
-            split=written["split"],
-            cataphora=written.get("cataphora", False),
-            tokens=tuple(written["text"].split()),
+    with lexicon.toml_table(folder / lexicon.FOLDERS[language] / f"{kind}.toml") as table:
+        templates = tuple(
+            Template(
+                name=f"{language}/{kind}/{index}",
+                split=written["split"],
+                cataphora=written.get("cataphora", False),
+                tokens=tuple(written["text"].split()),
+            )
+            for index, written in enumerate(table["template"])
         )
-        for index, written in enumerate(table["template"])
-    )
-    scenarios = tuple(_scenario(index, written) for index, written in enumerate(table.get("scenario", ())))
-    return CueTypeContent(type=kind, templates=templates, scenarios=scenarios)
+        scenarios = tuple(_scenario(index, written) for index, written in enumerate(table.get("scenario", ())))
+        return CueTypeContent(type=kind, templates=templates, scenarios=scenarios)
 
 
 def _scenario(index: int, written: Mapping[str, Any]) -> Scenario:
