@@ -235,6 +235,7 @@ def test_items_without_a_kind_have_one_verdict() -> None:
 
 def test_near_chance_is_within_ten_points_on_either_side() -> None:
     assert [near_chance(accuracy, 0.5) for accuracy in (0.39, 0.41, 0.59, 0.61)] == [False, True, True, False]
+    assert near_chance(0.55, 0.45) and near_chance(0.45, 0.55)  # 0.55 - 0.45 is a little more than 0.1 in binary
     assert near_chance(None, 0.5) is None
 
 
@@ -290,6 +291,19 @@ def test_what_was_not_measured_of_the_head_never_passes() -> None:
         "attention-pattern patching",
         "the pronoun and no other word",
     ]
+    assert cell.verdict == "not supported"
+
+
+@pytest.mark.parametrize(
+    ("rule", "path"),
+    [
+        ("the head's other edges", "causal/languages/en/role/head_level/other_edges_interval"),
+        ("the pronoun and no other word", "pronoun_specificity/en/role/interval"),
+    ],
+)
+def test_a_rule_of_the_head_without_an_interval_is_not_decided(rule: str, path: str) -> None:
+    cell = verdict_at_head(Evidence.from_json(put(metrics(), path, None)), 0.05)["en"]["role"]
+    assert [row.rule for row in cell.rows if row.passed is None] == [rule]
     assert cell.verdict == "not supported"
 
 

@@ -198,11 +198,15 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 
 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
+    """Return the outcomes of the rules on the head alone; without an interval, a rule is not decided.
+
+    The interval of the last rule is that of the difference of the two weights.
+    """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
     others, others_ends = (alone.other_edges_points, alone.other_edges_interval) if alone else _UNMEASURED
     flipped, flipped_ends = (alone.patch_flips, alone.patch_interval) if alone else _UNMEASURED
-    ratio = specificity.ratio if specificity else None
+    ratio, is_determined = (specificity.ratio, specificity.interval is not None) if specificity else (None, False)
     limits = RULES["head"]
     return [
         VerdictRow(
@@ -221,7 +225,7 @@ def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) ->
             value=others,
             interval=others_ends,
             needed=N_("at most {0} points").format(f"{limits['other_edges_points_at_most']:g}"),
-            passed=None if others is None else others <= limits["other_edges_points_at_most"],
+            passed=None if others is None or others_ends is None else others <= limits["other_edges_points_at_most"],
         ),
         VerdictRow(
             rule=N_("attention-pattern patching"),
@@ -243,7 +247,7 @@ def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) ->
             value=ratio,
             interval=None,
             needed=N_("at least {0} times").format(f"{limits['ratio_at_least']:g}"),
-            passed=None if ratio is None else ratio >= limits["ratio_at_least"],
+            passed=None if ratio is None or not is_determined else ratio >= limits["ratio_at_least"],
         ),
     ]
 
@@ -274,7 +278,7 @@ def _controls(trained: int) -> VerdictRow:
 
 def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
     """Return whether an accuracy is at most `NEAR_CHANCE` from chance; None if either value is unknown."""
-    return None if accuracy is None or chance is None else abs(accuracy - chance) <= NEAR_CHANCE
+    return None if accuracy is None or chance is None else round(abs(accuracy - chance), 6) <= NEAR_CHANCE
 
 
 METRIC = "candidate_accuracy"
