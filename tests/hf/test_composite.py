@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from families import oracle
 from tiny import GPT2, GROUPED, SIZE, TEXTS, random_model, tokenizer, transformers
 
 import anaphora
+from anaphora.base.errors import UserError
 from anaphora.hf.editable import why_no_answer
 from anaphora.hf.reader import TransformersModel, open_model
 
@@ -65,6 +67,21 @@ def test_a_language_model_of_texts_and_images_is_read_with_its_output_layer_and_
         scores.append(torch.stack([logits[place - 1, ids[place]] for place in range(start, len(ids))]).mean())
     expected = torch.stack(scores).softmax(0).tolist()
     assert [one.probability for one in answer.candidates] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_key_of_the_text_model_that_changes_attention_and_is_ignored_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "llava"
+    reopened(llava(), path)
+    config = json.loads((path / "config.json").read_text())
+    config["vision_config"]["alibi"] = True  # of the part that is not read
+    (path / "config.json").write_text(json.dumps(config))
+    open_model(path)
+    config["text_config"]["alibi"] = True
+    (path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(
+        UserError, match=r"config\.json: text_config: alibi \(True\): .* ignores .* of the family llama,"
+    ):
+        open_model(path)
 
 
 def test_a_family_whose_only_model_has_an_output_layer_is_read_and_answers() -> None:

@@ -17,6 +17,7 @@ from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.data.tokens.vocabulary import TOKENIZER
+from anaphora.hf.parts import text_module
 from anaphora.hf.weights import (
     INDEX,
     check_config,
@@ -84,7 +85,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
         if isinstance(error, RuntimeError):  # as for weights that cannot be joined
             check_experts(stored_tensors(_weight_files(place)), title)
         raise UserError(f"{title}: cannot be opened: {reason}") from None
-    check_no_key_is_ignored(written, model, f"{title}: {CONFIG}")
+    check_no_key_is_ignored(written, model, text_module(model, title), f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes one up if the files are missing
         raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")

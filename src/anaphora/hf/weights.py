@@ -140,12 +140,22 @@ def _is_own_code(name: str, family: object) -> bool:
     return family in known.CONFIG_MAPPING_NAMES and name.lower() not in names
 
 
-def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, path: str) -> None:
-    """Check that transformers uses every top-level key of a config.json that changes how attention is computed.
+def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, part: nn.Module, path: str) -> None:
+    """Check that transformers uses every key of a config.json that changes how attention is computed.
 
     A key counts as used if its name is in the source code of the model, which transformers has built from config.json.
-    Keys whose value stands for standard attention are not checked.
+    Keys whose value stands for standard attention are not checked. If the model consists of several, the keys of the
+    `part` that reads texts are checked too, such as those in `text_config`.
     """
+    _check_keys(config, model, path)
+    kind = type(getattr(part, "config", model.config).get_text_config())
+    of_texts = [module for module in part.modules() if type(getattr(module, "config", None)) is kind]
+    for name, section in config.items():
+        if isinstance(section, dict) and isinstance(getattr(model.config, name, None), kind) and of_texts:
+            _check_keys(section, of_texts[0], f"{path}: {name}")
+
+
+def _check_keys(config: Mapping[str, Any], model: Any, path: str) -> None:
     source = _source_of(model)
     for key, value in config.items():
         acts = _ACTS_ON_ATTENTION.fullmatch(key) and value not in (*_WITHOUT_EFFECT, 0, [], {})
@@ -157,7 +167,7 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
             )
 
 
-def _source_of(model: PreTrainedModel) -> str:
+def _source_of(model: Any) -> str:
     """Return the source code of a model family: models, configuration, and the shared functions that they call."""
     classes = (*type(model).__mro__, *type(model.config).__mro__)
     own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
