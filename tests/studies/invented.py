@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from anaphora.settings.run import Config
@@ -68,3 +69,12 @@ def rule(**changes: Any) -> VerdictRule:
 def study(**changes: Any) -> Study:
     """Return the summary of `records`."""
     return summarise(plan(**changes), cells(), records())
+
+
+def check_rules_on(groups: Mapping[str, Mapping[str, Mapping[str, object]]], with_routes: bool = False) -> None:
+    """Check that a rule may be about each measured column, group and language."""
+    for language, of_language in groups.items():
+        for group, values in of_language.items():
+            for measure in values:
+                whole = rule(measure=measure, group=group, languages=[language], at_least=0)
+                whole.check_is_measured(with_routes)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from invented import check_rules_on
 
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run, one_head_tests_of_run
 from anaphora.analysis.evidence.measurement import sampled_main_items
@@ -33,7 +34,7 @@ from anaphora.studies.intervention_measures import (
 from anaphora.studies.measures import SplitEvaluation, measure_run, measure_settings, scores_by_distance
 from anaphora.studies.records import FAILURE_FILE, MEASURED_FILE, Query, is_measured, read_record
 
-EVERY = Query(["scores", "forms", "distance", "roles", "permuted", "knockout"], "test", None)
+EVERY = Query(["scores", "forms", "roles", "permuted", "knockout"], "test", None)
 
 
 def evaluated(run: Run) -> SplitEvaluation:
@@ -52,6 +53,7 @@ def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, mo
         assert {"query permuted", "key permuted", "value permuted, set"} <= set(groups)
         assert {"candidates knocked out", "all knocked out, set", "pronoun knocked out, set"} <= set(groups)
         assert {"antecedent_heads", "predicate_heads", "neighbour_heads", "relations"} <= set(groups["all"])
+    check_rules_on(stored["groups"])
     monkeypatch.setattr(measures, "measure_headline", lambda *_: pytest.fail("measured again"))
     measure_run(load(own_run), EVERY)
     with pytest.raises(pytest.fail.Exception):
@@ -119,6 +121,8 @@ def test_each_level_of_compositions_has_its_own_tests_of_one_head(
     headline = evaluated(run).headline
     assert headline is not None
     groups = one_head_measures(headline)
+    check_rules_on(groups)
+    check_rules_on(measures.scores_by_level(headline))
     assert {level for kinds in groups.values() for level in kinds} == {"set", "role", "all", "L0", "L1", "L2"}
     cells = [cell for cell in level_cells(headline.measured.examples) if cell[1] in COMPOSITION_LEVELS]
     for language, level, items in cells:
@@ -162,6 +166,7 @@ def test_an_answer_that_is_read_off_the_last_layers_row_comes_by_that_layer_alon
     evaluation = evaluated(run)
     assert evaluation.headline is not None
     groups = accuracy_by_route(evaluation.headline)
+    check_rules_on(groups, with_routes=True)
     last = run.config.model.layers - 1
     for types in groups.values():
         for cell in types.values():
@@ -198,7 +203,9 @@ def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, setti
     )  # fmt: skip
     run = load(train(config))
     measure_run(run, Query(["labels"], "test", None))
-    (measured,) = json.loads((run.directory / MEASURED_FILE).read_text(encoding="utf-8"))["groups"]["en"].values()
+    groups = json.loads((run.directory / MEASURED_FILE).read_text(encoding="utf-8"))["groups"]
+    check_rules_on(groups)
+    (measured,) = groups["en"].values()
     held_out = load_corpus(config.data).texts("test")
     names = label_names(run)
     right = [names[number] == one.label for number, one in zip(predict_labels(run, held_out), held_out, strict=True)]
@@ -222,7 +229,9 @@ def test_items_are_grouped_by_the_words_between_antecedent_and_pronoun() -> None
         )
 
     examples = [item(distance) for distance in (0, 3, 4, 33, 200)]
-    groups = scores_by_distance(SplitEvaluation(examples, np.array([1.0, 0.0, 1.0, 1.0, 0.0]), None))["en"]
+    measured = scores_by_distance(SplitEvaluation(examples, np.array([1.0, 0.0, 1.0, 1.0, 0.0]), None))
+    check_rules_on(measured)
+    groups = measured["en"]
     assert {group: (one["items"], one["task_accuracy"], one["chance"]) for group, one in groups.items()} == {
         "distance 0": (2, 0.5, 0.5),
         "distance 4": (1, 1.0, 0.5),
@@ -231,9 +240,16 @@ def test_items_are_grouped_by_the_words_between_antecedent_and_pronoun() -> None
     }
 
 
+def test_items_without_a_distance_are_not_silently_left_out() -> None:
+    example = Example(text="a b c", language="en", pronoun=(0, 1), candidates=(((2, 3),), ((4, 5),)), antecedents=(0,))
+    with pytest.raises(UserError, match=r"measures \('distance'\) needs items with the factor distance"):
+        scores_by_distance(SplitEvaluation([example], np.ones(1), None))
+
+
 def test_what_needs_no_training_is_measured_without_a_run(tmp_path: Path, settings: Callable[..., Any]) -> None:
-    measure_settings(settings(), tmp_path, Query(["scaling"], "test", None))
+    measure_settings(settings(), tmp_path, Query(["scaling", "symmetry"], "test", None))
     stored = json.loads((tmp_path / MEASURED_FILE).read_text(encoding="utf-8"))
+    check_rules_on(stored["groups"])
     assert set(stored["groups"]) == {"any"}
     assert [path.name for path in tmp_path.iterdir()] == [MEASURED_FILE]
 

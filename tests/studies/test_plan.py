@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from invented import plan, rule
 
 from anaphora.base.errors import UserError
 from anaphora.studies.plan import VerdictRule
@@ -17,3 +20,30 @@ def test_a_bound_in_percent_of_a_measure_that_is_a_share_is_refused() -> None:
 
 def test_other_measures_have_bounds_in_their_own_unit() -> None:
     assert VerdictRule(statement="40 points", cell="base", measure="antecedent_points", at_least=40).at_least == 40
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"measure": "task_acuracy"},
+            r"rules \('it points'\): measure \('task_acuracy'\) must be one of task_accuracy, ",
+        ),
+        ({"group": "sett"}, r"group \('sett'\) must be one of all, set, role, pronoun, .* distance 64, "),
+        ({"baseline_group": "distance 5"}, r"baseline_group \('distance 5'\) must be one of all, "),
+        ({"measure": "antecedent_heads"}, r"group \('set'\) must be one of all$"),
+        ({"languages": ["eng"]}, r"languages \('eng'\) must be one of en, zh"),
+        ({"measure": "entropy_bits", "group": "d_k 4", "languages": ["en"]}, r"languages \('en'\) must be .*any"),
+    ],
+)
+def test_a_rule_on_what_no_measure_gives_is_refused_before_training(wrong: dict[str, Any], message: str) -> None:
+    plan(rules=[rule(at_least=0.5)])
+    with pytest.raises(UserError, match=message):
+        plan(rules=[rule(**{"at_least": 0.5, **wrong})])
+
+
+def test_a_rule_may_be_about_a_type_of_cue_if_routes_are_measured() -> None:
+    passive = rule(group="passive", measure="without_layer_1_accuracy", at_least=0.5)
+    assert plan(measures=["routes"], rules=[passive]).rules == [passive]
+    with pytest.raises(UserError, match=r"group \('passive'\) must be one of all, set, "):
+        plan(rules=[rule(group="passive", at_least=0.5)])

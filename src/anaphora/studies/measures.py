@@ -36,12 +36,10 @@ from anaphora.studies.intervention_measures import (
     chance_of,
     one_head_measures,
 )
-from anaphora.studies.plan import RUN_MEASURES
+from anaphora.studies.plan import DISTANCE_BINS, RUN_MEASURES
 from anaphora.studies.records import GroupMeasures, Query, group_means, measure_once, merge, settings_digest
 from anaphora.studies.settings_measures import scaling, step_time, symmetry
 
-DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
-"""Lower bounds of the groups of distances between antecedent and pronoun, in words."""
 ANTECEDENT_MARGIN = 0.1
 """Minimum of candidate accuracy minus chance for a head that counts as an antecedent head."""
 _LEVEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
@@ -150,7 +148,12 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
     "distance 8" is the bin of 8 to 15 words; see `DISTANCE_BINS`. Only items with `is_main` and a known distance
     count.
+
+    Raises:
+        UserError: no item has a known distance.
     """
+    if all(example.distance is None for example in evaluation.examples):
+        raise UserError("measures ('distance') needs items with the factor distance, which these data do not have")
     items = indices_by(
         (example.language, DISTANCE_BINS[int(np.searchsorted(DISTANCE_BINS, example.distance, side="right")) - 1])
         if example.is_main and example.distance is not None

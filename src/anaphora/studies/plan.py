@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import ClassVar
 
 from omegaconf import MISSING
@@ -13,6 +15,7 @@ from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import environment_language
+from anaphora.data.corpora.word_classes import FORMS
 from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
@@ -27,6 +30,48 @@ MEASURES = (*RUN_MEASURES, *SETTINGS_MEASURES)
 TASK_MEASURE = "task_accuracy"
 ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
 """Measures of how well the chosen head marks the antecedent; compared only between runs that solve the task."""
+
+ANY_LANGUAGE = "any"
+"""Name that stands for the language in measures without sentences."""
+DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
+"""Lower bounds of the groups of distances between antecedent and pronoun, in words."""
+HEAD_WIDTHS = (4, 8, 16, 32, 64, 128, 256)
+SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
+
+_ANSWERS = (TASK_MEASURE, "chance", "items")
+_OF_HEAD = (*_ANSWERS, "candidate_accuracy", "antecedent_mass")
+_KINDS, _LEVELS = ("all", "set", "role"), ("L0", "L1", "L2")
+_EDITS = {
+    "permuted": [f"{part} permuted" for part in ("query", "key", "value")],
+    "knockout": [f"{edges} knocked out" for edges in ("candidates", "all", "pronoun")],
+}
+_MEASURED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "scores": ((*_OF_HEAD, "quad_accuracy"), _KINDS),
+    "forms": (_OF_HEAD, FORMS),
+    "distance": (_OF_HEAD, tuple(f"distance {least}" for least in DISTANCE_BINS)),
+    "roles": (("antecedent_heads", "predicate_heads", "neighbour_heads", "relations"), ("all",)),
+    "levels": (
+        (TASK_MEASURE, "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items"),
+        ("set", *_LEVELS, "unseen_names", *(f"short_text_{level}" for level in _LEVELS)),
+    ),
+    "one_head": (
+        ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips", "pronoun_specificity"),
+        (*_KINDS, *_LEVELS),
+    ),
+    **{
+        name: (_ANSWERS, (*edits, *(f"{edit}, {kind}" for edit, kind in product(edits, _KINDS[1:]))))
+        for name, edits in _EDITS.items()
+    },
+    "routes": (
+        (*_ANSWERS, r"without_layer_\d+_accuracy", "without_relay_accuracy", r"layer_\d+_candidate_accuracy"),
+        (".*",),  # the types of cue, which the data name
+    ),
+    "labels": (_ANSWERS, ("all",)),
+    "scaling": (("score_variance", "entropy_bits", "gradient_norm"), tuple(f"d_k {width}" for width in HEAD_WIDTHS)),
+    "symmetry": (("permutation_change", "shift_change"), ("all",)),
+    "time": (("seconds_per_step",), tuple(f"tokens {length}" for length in SENTENCE_LENGTHS)),
+}
+"""Patterns of the columns of study.csv that each of `MEASURES` fills, and of the groups of items that it forms."""
 
 
 @dataclass(kw_only=True)
@@ -58,6 +103,34 @@ class VerdictRule:
                     "so 60 % is 0.6"
                 )
         one_of(f"rules ({self.statement!r}): seed_statistic", self.seed_statistic, ("median", "lowest", "highest"))
+
+    def check_is_measured(self, with_routes: bool) -> None:
+        """Check that one of `MEASURES` fills the rule's column for its groups and languages.
+
+        The groups of `routes`, which the data name, count only if the study measures routes (`with_routes`).
+
+        Raises:
+            UserError: otherwise; the rule would never be checked.
+        """
+        columns = dict.fromkeys(column for of_measure, _ in _MEASURED.values() for column in of_measure)
+        self._check_matches("measure", self.measure, columns)
+        filled = [
+            name
+            for name, (of_measure, _) in _MEASURED.items()
+            if any(re.fullmatch(column, self.measure) for column in of_measure) and (with_routes or name != "routes")
+        ]
+        groups = dict.fromkeys(group for name in filled or ["routes"] for group in _MEASURED[name][1])
+        for setting, group in (("group", self.group), ("baseline_group", self.baseline_group)):
+            if group is not None:
+                self._check_matches(setting, group, groups)
+        spoken = (ANY_LANGUAGE,) if set(filled) & {*SETTINGS_MEASURES} else LANGUAGES
+        for language in self.languages:
+            one_of(f"rules ({self.statement!r}): languages", language, spoken)
+
+    def _check_matches(self, setting: str, value: str, patterns: Iterable[str]) -> None:
+        if not any(re.fullmatch(pattern, value) for pattern in patterns):
+            listed = ", ".join(pattern.replace(r"\d+", "0") for pattern in patterns)
+            raise UserError(f"rules ({self.statement!r}): {setting} ({value!r}) must be one of {listed}")
 
 
 @dataclass(kw_only=True)
@@ -151,6 +224,8 @@ class StudyPlan:
         if self.minutes is not None and self.minutes <= 0:
             raise UserError(f"minutes ({self.minutes}) must be positive")
         self._check_cells()
+        for rule in self.rules:
+            rule.check_is_measured("routes" in self.measures)
 
     def _check_cells(self) -> None:
         single = {name: overrides for cells in self.factors.values() for name, overrides in cells.items()}

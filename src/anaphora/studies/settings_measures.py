@@ -15,12 +15,9 @@ from anaphora.model.attention import attention_scores, masked_softmax
 from anaphora.model.encoder import Encoder
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config
+from anaphora.studies.plan import ANY_LANGUAGE, HEAD_WIDTHS, SENTENCE_LENGTHS
 from anaphora.studies.records import GroupMeasures
 
-ANY_LANGUAGE = "any"
-"""Name that stands for the language in measures without sentences."""
-HEAD_WIDTHS = (4, 8, 16, 32, 64, 128, 256)
-SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
 BATCH_TOKENS = 2048
 REPEATS = 3
 _KEYS, _QUERIES = 32, 512
