@@ -416,7 +416,7 @@ def test_the_disk_that_weights_will_take_is_reported_before_a_study_begins(
     assert size == pytest.approx(4 * sum(weight.numel() for weight in model.parameters()), rel=0.1)
     each = weights_bytes(jobs[1].config)
     assert (
-        f"about {format_bytes(2 * each)} for the weights of the 2 runs that are left, and at most "
+        f"about {format_bytes(2 * each)} for the weights of the runs that are left (2), and at most "
         f"{format_bytes(4 * plan.side_by_side * each)} more while they train"
     ) in " ".join(capsys.readouterr().out.split())
     StudyProgress(replace(plan, train=False), jobs, QUERY)

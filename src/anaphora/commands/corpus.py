@@ -180,7 +180,7 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
         if count < fewest:
             print_phrase(
                 N_(
-                    "{group}: the test split has {count} templates or groups; with fewer than {fewest}, results that "
+                    "{group}: templates or groups in the test split: {count}; with fewer than {fewest}, results that "
                     "are all alike give no interval, and then no verdict can be “supported”"
                 ),
                 group=group_label(language, kind),

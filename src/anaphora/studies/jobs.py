@@ -221,7 +221,7 @@ class StudyProgress:
         # Determined before any start, because the start of a run on a cluster is noticed late.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
-        phrase = N_("study {study}: {runs} runs, {at_a_time} at a time")
+        phrase = N_("study {study}, runs: {runs}, at a time: {at_a_time}")
         print_phrase(phrase, study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
@@ -307,8 +307,8 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
     left = [weights_bytes(job.config) for job in to_train]
     print_phrase(
         N_(
-            "disk      about {weights} for the weights of the {runs} runs that are left, and at most {more} more while "
-            "they train"
+            "disk      about {weights} for the weights of the runs that are left ({runs}), and at most {more} more "
+            "while they train"
         ),
         weights=format_bytes(sum(left)),
         runs=len(left),

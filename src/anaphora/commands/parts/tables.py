@@ -133,7 +133,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 @in_language_of_messages
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
     """Print the rows of `accuracy_by_policy` (one per encoder or baseline) on a split, under a title."""
-    title = _("{data}, {split} split, {runs} runs; accuracy in %, 95 % over texts").format(
+    title = _("{data}, {split} split, runs: {runs}; accuracy in %, 95 % over texts").format(
         data=data, split=_split_name(split), runs=runs
     )
     table = _empty_table(title, ("policy", "texts", "accuracy", "runs", "encoder_minus"), ("policy",))
