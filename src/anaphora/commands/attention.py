@@ -1,4 +1,4 @@
-"""Write any model's attention in one text as a page or table, or draw a run's attention or scores.
+"""Write any model's attention in one text as a page, table or picture, or draw a run's scores.
 
 The suffix of `output` determines the format. With a page or table, the heads in which the pronoun attends most to each
 of the candidates are printed, if candidates are given.
@@ -56,8 +56,8 @@ class AttentionQuery(RunHead, SentenceOrItems):
     # Language of a page or of pictures: `en`, `zh`, or for pictures `both` (one file each); texts are not translated.
     interface_language: str = field(default_factory=environment_language)
     # File to write. With a text: .html for a page of all layers and heads (the default, named after the text), .parquet
-    # for a table. For a run: .png, .svg or .pdf for pictures, whose names begin with the name of this file; without a
-    # text they show the run's scores and go by default to its folder `figures`.
+    # for a table, or .png, .svg or .pdf for pictures of one head, whose names begin with the name of this file. Without
+    # a text, pictures show a run's scores and go by default to its folder `figures`.
     output: str | None = None
 
     def __post_init__(self) -> None:
@@ -192,17 +192,22 @@ def draw_pictures(settings: AttentionQuery) -> None:
     from anaphora.commands.parts.shared import check_place_of_like_data, headline_of, held_output
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
-    from anaphora.runs.directory import load
+    from anaphora.runs.directory import load, results_folder
+    from anaphora.runs.warm_start import is_foreign
 
-    run = load(settings.run, settings.trainer)
-    if settings.text is None:
-        check_place_of_like_data(run, settings, _ELSEWHERE)
     named = Path(settings.output) if settings.output else None
     formats = [named.suffix[1:]] if named else FIGURE_FORMATS
+    other = settings.run if settings.text is not None and is_foreign(settings.run) else None
+    run = load(settings.run, settings.trainer) if other is None else None
+    if run is not None and settings.text is None:
+        check_place_of_like_data(run, settings, _ELSEWHERE)
     if named:
         check_writable(named)
-    with held_output(str(named.parent) if named else None, run.directory / "figures", run, _ELSEWHERE) as folder:
-        if settings.text is not None:
+    default = (results_folder(settings.run) if run is None else run.directory) / "figures"
+    with held_output(str(named.parent) if named else None, default, run or settings.run, _ELSEWHERE) as folder:
+        if run is None:
+            drawings = [figures_of_other_model(settings)]
+        elif settings.text is not None:
             drawings = [sentence_figures(run, settings)]
         else:
             with working(_("reading the data")) as progress:
@@ -236,6 +241,32 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
     tokens, maps = whole_maps(run.model, run.tokenizer, example)
     pronoun_tokens = tokens.covering(example.pronoun)
     record = AttentionRecord.of(example, tokens, maps[:, :, pronoun_tokens].mean(axis=2))
+    return partial(pictures.sentence_figures, record, word_map(maps, tokens.words), head)
+
+
+def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
+    """Return the figures of `sentence_figures` for a model of `transformers` that is no run.
+
+    Raises:
+        UserError: the sentence is invalid or too long for the model, the model cannot be read or has no such head, or
+            no head is set and none was chosen on the development split.
+    """
+    from anaphora.analysis.evidence.storage import head_chosen_in, no_head_error
+    from anaphora.analysis.maps.words import word_map
+    from anaphora.analysis.results.scores import existing_head
+    from anaphora.base.device import torch_device
+    from anaphora.commands.parts.shared import named_head, sentence_of
+    from anaphora.hf.reader import open_model
+    from anaphora.report.figures import pictures
+    from anaphora.runs.directory import results_folder
+
+    example, results = sentence_of(settings), results_folder(settings.run)
+    head = named_head(settings) or head_chosen_in([results], example.language)
+    if head is None:
+        raise no_head_error(results, settings.run)
+    model = open_model(settings.run).on(torch_device(settings.trainer.device))
+    head = existing_head(head, model.attending_layers, model.heads)
+    (record,), (tokens, maps) = model.records([example]), model.maps(example.text)
     return partial(pictures.sentence_figures, record, word_map(maps, tokens.words), head)
 
 

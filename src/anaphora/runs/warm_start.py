@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.base.language import LANGUAGES
-from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
+from anaphora.model.pretrained.families import CONFIG, FAMILIES, WEIGHTS, encoder_settings
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG, is_run, settings_of
 from anaphora.runs.shipped import SHIPPED, run_folder
 from anaphora.settings.model import attention as attention_settings
@@ -61,8 +63,30 @@ def holds_run(name: str) -> bool:
 
     The settings of a model on the hub are downloaded.
     """
+    return name == SHIPPED or any(is_run(folder) for folder in _folders_of_settings(name))
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a folder, or "hf://owner/name", is neither a run nor of a family that our encoder takes.
+
+    The result is False if it cannot be read.
+    """
+    if holds_run(name):
+        return False
+    for folder in _folders_of_settings(name):
+        try:
+            kind = read_json(folder / CONFIG, dict).get("model_type")
+        except (OSError, UserError):
+            continue
+        return isinstance(kind, str) and kind not in FAMILIES
+    return False
+
+
+def _folders_of_settings(name: str) -> Iterator[Path]:
+    """Yield the folders with the settings of a model: its own, or those of the files downloaded from the hub."""
     if not name.startswith(HUB_PREFIX):
-        return name == SHIPPED or is_run(Path(name).expanduser())
+        yield run_folder(name)
+        return
     from huggingface_hub import hf_hub_download
 
     offline = not is_reachable()
@@ -71,9 +95,7 @@ def holds_run(name: str) -> bool:
             path = Path(hf_hub_download(name.removeprefix(HUB_PREFIX), file, etag_timeout=5, local_files_only=offline))
         except Exception:  # unrelated classes for a bad name, a missing file and no network
             continue
-        if is_run(path.parent):
-            return True
-    return False
+        yield path.parent
 
 
 def is_pretrained(folder: Path) -> bool:

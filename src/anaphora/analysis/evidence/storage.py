@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,9 +61,12 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
     Raises:
         UserError: a file of scores is damaged.
     """
-    for place in (run.origin, run.directory):
-        if place is None:
-            continue
+    return head_chosen_in([place for place in (run.origin, run.directory) if place is not None], language)
+
+
+def head_chosen_in(places: Sequence[Path], language: str | None = None) -> Head | None:
+    """Return the head that was chosen in the first of these folders that holds one, as `chosen_head` does."""
+    for place in places:
         for folder in (*([place / language] if language else []), place, *(place / each for each in LANGUAGES)):
             for split in reversed(SPLITS):
                 if (head := find_head(folder, split)) is not None:
@@ -121,14 +124,19 @@ def stored_head(run: Run, language: str | None = None) -> Head:
     """
     head = chosen_head(run, language)
     if head is None:
-        raise UserError(
-            f"{metrics_path(run.directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
-            f"or choose it with anaphora score run={run.argument}"
-        )
+        raise no_head_error(run.directory, run.argument)
     try:
         return existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
     except UserError as error:
         raise UserError(f"{metrics_path(run.directory, 'test')}: {error}; {_way_out(run.directory)}") from None
+
+
+def no_head_error(directory: Path, argument: str) -> UserError:
+    """Return the error for a model without a chosen head; `argument` is the value of `run=` that opens it."""
+    return UserError(
+        f"{metrics_path(directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
+        f"or choose it with anaphora score run={argument}"
+    )
 
 
 def metrics_path(directory: Path, split: str) -> Path:
