@@ -88,3 +88,10 @@ def test_runs_are_compared_pair_by_pair_and_language_by_language_over_main_items
     assert rows[0].interval is None and rows[3].interval is None  # two items, both alike
     with pytest.raises(UserError, match="they have 4, 3 items"):
         divergences({"a": measured(items, Head(0, 0)), "b": measured(items[1:], Head(0, 0))})
+
+
+def test_an_interval_of_a_divergence_has_no_end_below_zero() -> None:
+    same, apart = record([1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]), record([1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.4, 0.6])
+    items = [replace(one, example=replace(one.example, group=name)) for one, name in ((same, "p"), (apart, "q"))]
+    (row,) = divergences({"a": measured(items, Head(0, 0)), "b": measured(items, Head(0, 1))})
+    assert row.interval is not None and (row.interval.low, row.interval.high) == (0, 1)

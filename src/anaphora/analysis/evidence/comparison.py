@@ -128,7 +128,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
                     language=language,
                     items=len(items),
                     divergence=rounded(values.mean()),
-                    interval=bootstrap_interval(values, labels[items]),
+                    interval=bootstrap_interval(values, labels[items], (0, 1)),
                 )
             )
     return rows
