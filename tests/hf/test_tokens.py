@@ -229,3 +229,17 @@ def test_scores_name_the_mentions_that_are_not_read(tmp_path: Path) -> None:
     assert "not in the vocabulary: 明" in repr(scores)
     page = scores.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
     assert f"{scores.unread.items} of {scores.unread.of} items have a pronoun or candidate with 明" in page
+
+
+@pytest.mark.parametrize(
+    "normalizer", [normalizers.BertNormalizer(), normalizers.NFC(), normalizers.BertNormalizer(False)]
+)
+def test_an_accent_written_apart_is_part_of_its_word(normalizer: Any) -> None:
+    """The tokenizer drops it, composes it with the letter, or reads it as a token."""
+    known = {one: number for number, one in enumerate(("[UNK]", "zoe", "Zo\u00eb", "Zoe\u0308", "met", "he"))}
+    backend = Tokenizer(models.WordPiece(known, unk_token="[UNK]"))
+    backend.normalizer, backend.pre_tokenizer = normalizer, pre_tokenizers.WhitespaceSplit()
+    text = "Zoe\u0308 met he"
+    tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
+    assert [text[slice(*span)] for span in tokens.spans] == text.split()
+    assert not tokens.unread

@@ -117,3 +117,10 @@ def test_a_model_is_the_same_and_named_as_given_from_a_folder_and_from_the_hub(
     assert weights_digest(published) == weights_digest(local)
     assert (published.argument, local.argument) == ("hf://owner/name", str(folder))
     assert load("shipped").argument == "shipped"
+
+
+def test_a_message_names_the_folder_inside_that_holds_the_model(tmp_path: Path, script: Any) -> None:
+    """As in older folders of sentence-transformers."""
+    write_folder(tmp_path / "model" / "0_Transformer", "minilm")
+    ran = script("attention", f"run={tmp_path / 'model'}", "text=Anna met Tom.")
+    assert ran.status == 2 and ran.err.endswith(f"; {tmp_path / 'model' / '0_Transformer'} holds one\n")

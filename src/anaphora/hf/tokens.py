@@ -5,6 +5,7 @@ The limits are measured, since no field of the configuration gives them reliably
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.translation import N_
+from anaphora.data.example import Span
 from anaphora.data.tokens.tokenizer import (
     BETWEEN_TEXTS,
     BlankPieces,
@@ -75,7 +77,9 @@ class TextReader:
             for owner, (start, end) in zip(owners, encoding["offset_mapping"], strict=True)
         ]
         self._check_pieces(text, names, offsets)
-        spans = [self._visible_part(text, name, *span) for name, span in zip(names, offsets, strict=True)]
+        spans = _with_marks(
+            text, [self._visible_part(text, name, *span) for name, span in zip(names, offsets, strict=True)]
+        )
         filled = {owner for owner, (start, end) in zip(owners, spans, strict=True) if start < end}
         if 0 not in filled:
             raise UserError(N_("text: it is empty"))
@@ -117,6 +121,20 @@ class TextReader:
         if left >= right or token in self._blanks:
             return (0, 0)
         return (left, right)
+
+
+def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
+    """Extend spans over the combining marks after them that no token covers.
+
+    A tokenizer that composes a letter and its accents, or drops accents, reports only the letter's own place.
+    """
+    covered = {place for span in spans for place in range(*span)}
+    extended = []
+    for start, end in spans:
+        while start < end < len(text) and end not in covered and unicodedata.combining(text[end]):
+            end += 1
+        extended.append((start, end))
+    return extended
 
 
 def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:

@@ -11,7 +11,7 @@ from anaphora.base.device import refuse_missing_device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, no_folder_error
 from anaphora.base.translation import _
-from anaphora.model.pretrained.families import CONFIG
+from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
 
@@ -57,7 +57,9 @@ def _refuse_missing_run(setting: str, name: str, any_model: bool) -> None:
     if any_model and not folder.is_dir():
         raise no_folder_error(setting, name)
     needed = f", and {CONFIG} of a model" if any_model else ""
-    raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed})")
+    below = sorted(path.parent for one in ("config.yaml", WEIGHTS) for path in folder.glob(f"*/{one}"))
+    inside = f"; {below[0]} holds one" if below else ""
+    raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed}){inside}")
 
 
 def say_which_run(settings: Any) -> None:
