@@ -11,31 +11,41 @@ import huggingface_hub
 import pytest
 import torch
 from published import byte_pairs, word_pieces, write_folder
+from safetensors.torch import load_file, save_file
 from tokenizers import processors
 
 import anaphora
 from anaphora.base.errors import UserError
 from anaphora.data.tokens.vocabulary import read_tokenizer
+from anaphora.model.pretrained.families import FAMILIES
 from anaphora.runs.directory import load
 from anaphora.runs.items import weights_digest
 
 TEXT = "Anna met Mary before she went to the shop."
 
 
+@pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_an_untied_output_has_the_bias_that_transformers_adds(kind: str, tmp_path: Path) -> None:
+def test_an_output_has_the_bias_that_transformers_adds(kind: str, tied: bool, tmp_path: Path) -> None:
+    """An untied output has a bias of its own; a tied one may be stored under either name."""
     library = pytest.importorskip("transformers")
-    config = library.AutoConfig.from_pretrained(write_folder(tmp_path / kind, kind), tie_word_embeddings=False)
+    config = library.AutoConfig.from_pretrained(write_folder(tmp_path / kind, kind), tie_word_embeddings=tied)
     torch.manual_seed(0)
     model = library.AutoModelForMaskedLM.from_config(config).eval()
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if name.endswith("bias"):
                 weight.normal_()
-    model.save_pretrained(tmp_path / "untied")
-    shutil.copy(tmp_path / kind / "tokenizer.json", tmp_path / "untied")
-    run = load(tmp_path / "untied")
-    rows = read_tokenizer(tmp_path / "untied").rows
+    folder = tmp_path / "model"
+    model.save_pretrained(folder)
+    shutil.copy(tmp_path / kind / "tokenizer.json", folder)
+    if tied:
+        family = FAMILIES[kind]
+        tensors = load_file(folder / "model.safetensors")
+        tensors[family.output["decoder"].replace("weight", "bias")] = tensors.pop(family.output["bias"])
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    run = load(folder)
+    rows = read_tokenizer(folder).rows
     own = model.get_output_embeddings()
     known = [place for place, row in enumerate(rows) if row is not None]
     torch.testing.assert_close(run.model.output.linear.bias[known], own.bias[[rows[place] for place in known]])

@@ -210,15 +210,15 @@ def has_vocabulary_output(folder: Path) -> bool:
     if family.output_activation not in (None, config.get(family.fields["activation"], _DEFAULTS["activation"])):
         return False
     names = {current_tensor_name(name, family) for name in _tensor_names(folder / WEIGHTS)}
-    bias = output_bias(names, family, is_tied(config))
+    bias = output_bias(names, family)
     needed = {f"{family.output[part]}.weight" for part in ("dense", "norm")} | {bias}
     return needed <= names and (is_tied(config) or family.output["decoder"] in names)
 
 
-def output_bias(names: Collection[str], family: Family, tied: bool) -> str:
-    """Return the name of the bias of the vocabulary output; an untied output may store its own beside a common one."""
+def output_bias(names: Collection[str], family: Family) -> str:
+    """Return the name of the bias of the vocabulary output: that under the decoder's name, if it is stored."""
     own = family.output["decoder"].replace("weight", "bias")
-    return own if not tied and own in names else family.output["bias"]
+    return own if own in names else family.output["bias"]
 
 
 _LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".LayerNorm.bias"}

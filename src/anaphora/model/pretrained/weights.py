@@ -119,7 +119,7 @@ def _output_state(
     tensors: Mapping[str, Tensor], family: Family, rows: Sequence[int | None], tied: bool, embedded: Tensor
 ) -> dict[str, Tensor]:
     state = {ours: tensors[theirs] for ours, theirs in _transform_names(family)}
-    state["linear.bias"] = _reordered_rows(tensors[output_bias(tensors, family, tied)], rows)
+    state["linear.bias"] = _reordered_rows(tensors[output_bias(tensors, family)], rows)
     state["linear.weight"] = embedded if tied else _reordered_rows(tensors[family.output["decoder"]], rows)
     return state
 
