@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from invented import check_rules_on
 
 from anaphora.analysis.causal.causal_tests import causal_tests_of_run, one_head_tests_of_run
 from anaphora.analysis.evidence.measurement import sampled_main_items
-from anaphora.analysis.scores.heads import is_main
+from anaphora.analysis.maps.record import AttentionRecord
+from anaphora.analysis.scores.heads import is_main, score_records
 from anaphora.analysis.scores.measures.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
@@ -133,6 +135,18 @@ def test_each_level_of_compositions_has_its_own_tests_of_one_head(
             name: value for name, value in measured.items() if name != "pronoun_specificity"
         }
         assert measured["pronoun_specificity"] is not None
+
+
+def test_heads_are_counted_in_languages_with_main_items_only() -> None:
+    words = ((0, 1), (2, 3), (4, 5))
+    pronoun: dict[str, Any] = {"text": "a b c", "pronoun": (0, 1), "candidates": (((2, 3),), ((4, 5),))}
+    main = Example(**pronoun, language="en", antecedents=(0,))
+    other = Example(**pronoun, language="zh", antecedents=(0,), factors={"stratum": "novel"})
+    weights = np.array([[[0.1, 0.8, 0.1]]], dtype=np.float32)
+    records = [AttentionRecord(example, words, (0, 1, 2), weights) for example in (main, other)]
+    headline: Any = SimpleNamespace(measured=score_records(records), capture=SimpleNamespace(records=records))
+    groups = measures.count_relation_heads(headline)
+    assert {language: groups[language]["all"]["antecedent_heads"] for language in groups} == {"en": 1}
 
 
 def test_cut_edges_are_those_between_pronoun_and_candidates(own_run: Path) -> None:

@@ -172,9 +172,9 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
     """
     groups: GroupMeasures = {}
     whole = headline.measured
-    languages = np.array([example.language for example in whole.examples])
-    for language in dict.fromkeys(languages):
-        items = whole.select(np.flatnonzero((languages == language) & is_main(whole.examples)))
+    languages, main = np.array([example.language for example in whole.examples]), is_main(whole.examples)
+    for language in dict.fromkeys(languages[main]):
+        items = whole.select((languages == language) & main)
         roles = [entry.roles for entry in head_roles(items, headline.capture.records, {})]
         least = float(items.chance.mean()) + ANTECEDENT_MARGIN
         counts: dict[str, float | None] = {
