@@ -173,6 +173,13 @@ def test_an_encoder_that_is_stored_without_its_decoder_is_read(tmp_path: Path) -
     np.testing.assert_array_equal(maps(stored(alone, tmp_path / "alone")), maps(stored(whole, tmp_path / "whole")))
 
 
+def test_so_is_one_with_another_task(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    whole = transformers.T5ForTokenClassification(transformers.T5Config(**SETTINGS["t5"])).eval()
+    expected = open_model(whole, tokenizer()).maps(TEXTS[0])[1]
+    np.testing.assert_array_equal(maps(stored(whole, tmp_path / "model")), expected)
+
+
 def test_another_shape_is_named_with_both_sizes(model: Path) -> None:
     change_config(model, intermediate_size=128)
     refused(

@@ -185,7 +185,11 @@ def _class_of(transformers: Any, config: Any) -> Any:
     for automatic, known in _class_names().items():
         if any(name in known for name in architectures):
             return getattr(transformers, automatic)
-    base = names.MODEL_MAPPING_NAMES.get(config.model_type)
+    family = config.model_type
+    is_pair = family in names.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+    if is_pair and not config.is_encoder_decoder and family in names.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        return transformers.AutoModelForTextEncoding  # an encoder without its decoder, as in T5ForTokenClassification
+    base = names.MODEL_MAPPING_NAMES.get(family)
     prefix = getattr(getattr(transformers, str(base), None), "base_model_prefix", "")
     for own in (getattr(transformers, str(name), None) for name in architectures):
         if prefix and getattr(own, "base_model_prefix", prefix) not in ("", prefix):
