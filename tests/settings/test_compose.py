@@ -132,7 +132,7 @@ def test_the_defaults_of_a_dataclass_are_the_defaults_of_the_command(compose: Co
         ("model.dropout=1.5", r"model.dropout \(1.5\) must be at least 0 and below 1"),
         ("model.values=other", r"model.values \('other'\) must be one of hidden, token"),
         ("model.norm.placement=mid", r"model.norm.placement \('mid'\) must be one of pre, post"),
-        ("optimizer.decay=steps", r"optimizer.decay \('steps'\) must be one of linear, cosine, constant"),
+        ("optimizer.decay=steps", r"optimizer.decay \('steps'\) must be one of linear, cosine, cooldown, constant"),
         ("optimizer.clip=0", r"optimizer.clip \(0.0\) must be positive"),
         ("validation.every=0", r"validation.every \(0\) must be at least 1"),
         ("trainer.device=tpu", r"trainer.device \('tpu'\) must be one of auto, cpu, cuda, mps"),

@@ -12,7 +12,8 @@ from anaphora.training.optimizer import Muon, build_optimizer, learning_rate_sch
 
 
 @pytest.mark.parametrize(
-    ("decay", "halfway", "last"), [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("constant", 1.0, 1.0)]
+    ("decay", "halfway", "last"),
+    [("linear", 0.5, 0.0), ("cosine", 0.5, 0.0), ("cooldown", 1.0, 0.0), ("constant", 1.0, 1.0)],
 )
 def test_the_learning_rate_warms_up_and_then_takes_its_shape(decay: str, halfway: float, last: float) -> None:
     share = learning_rate_schedule(Optimizer(steps=120, warmup=1 / 6, decay=decay))
@@ -30,6 +31,11 @@ def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
     assert wave(75) < line(75)
     # The one step of warm-up leaves 99 to decay over; at step 25 there are 75 of them left.
     assert wave(25) == pytest.approx(0.5 + 0.5 * math.cos(math.pi * 24 / 99), abs=0.01)
+
+
+def test_a_cooldown_is_a_line_over_the_last_thirty_percent() -> None:
+    share = learning_rate_schedule(Optimizer(steps=120, warmup=1 / 6, decay="cooldown"))
+    assert [share(step) for step in (90, 105, 117)] == pytest.approx([1.0, 0.5, 0.1])
 
 
 def test_weights_decay_on_matrices_alone() -> None:

@@ -328,6 +328,7 @@ def test_a_run_that_ran_out_of_patience_and_was_killed_then_ends_there_when_it_i
         "optimizer.warmup=0.5",
         "optimizer.decay=cosine",
         "optimizer.decay=constant",
+        "optimizer.decay=cooldown",
         "optimizer.weight_decay=0.5",
         "optimizer.beta2=0.5",
         "optimizer.clip=0.01",

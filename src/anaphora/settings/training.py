@@ -132,7 +132,9 @@ class Optimizer:
     learning_rate: float = 1e-3  # peak learning rate, reached after the warm-up
     matrices_learning_rate: float | None = None  # learning rate of muon; by default `learning_rate`
     warmup: float = 0.05  # share of the steps in which the learning rate rises linearly
-    decay: str = "linear"  # learning rate after the warm-up: linear or cosine decay to zero, or constant
+    # Learning rate after the warm-up: linear or cosine decay to zero; cooldown: constant, then linear decay to zero in
+    # the last 30 %; or constant.
+    decay: str = "linear"
     weight_decay: float = 0.01  # weight decay of matrices; biases and norms have none
     beta2: float = 0.98  # decay of AdamW's second moments; that of the first is 0.9
     clip: float = 1.0  # maximum gradient norm; larger gradients are scaled down
@@ -147,7 +149,7 @@ class Optimizer:
         at_least("optimizer.steps", self.steps, 1)
         between("optimizer.warmup", self.warmup, 0, 1)
         one_of("optimizer.matrices", self.matrices, ("adamw", "muon"))
-        one_of("optimizer.decay", self.decay, ("linear", "cosine", "constant"))
+        one_of("optimizer.decay", self.decay, ("linear", "cosine", "cooldown", "constant"))
         between("optimizer.beta2", self.beta2, 0, 1)
         at_least("optimizer.weight_decay", self.weight_decay, 0)
         if not 0 < self.layer_decay <= 1:
