@@ -249,12 +249,10 @@ def pretrained_run(folder: Path) -> Run:
         UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
+    encoder = encoder_settings(folder)  # first: tokenizers of families that it refuses may have no special tokens
     imported = read_tokenizer(folder)
     config = Config(
-        start=str(folder),
-        data=NoData(),
-        model=encoder_settings(folder),
-        task=Task(prediction=NoPrediction(), masked_lm=0.15),
+        start=str(folder), data=NoData(), model=encoder, task=Task(prediction=NoPrediction(), masked_lm=0.15)
     )
     model = randomly_initialised(config, imported.tokenizer.size, config.seed)
     load_pretrained(model, folder, imported.rows)

@@ -146,7 +146,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise UserError(f"{path} is missing") from None
     kind = config.get("model_type")
     if kind not in FAMILIES:
-        raise UserError(f"{path}: model_type ({kind!r}) must be one of {', '.join(FAMILIES)}")
+        raise UserError(
+            f"{path}: model_type ({kind!r}) must be one of {', '.join(FAMILIES)}; if transformers is installed, "
+            "anaphora attention text=..., score, antecedents and look also read its other models (docs/any_model.md)"
+        )
     return config
 
 
