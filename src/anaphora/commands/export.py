@@ -58,7 +58,7 @@ def export(settings: Export) -> Path:
 
     Raises:
         UserError: the folder is not empty, the format does not support a part of the model, `output_layer` is set but
-            was not trained, or the page would be too large.
+            was not trained, pretrained weights are to be published as a run, or the page would be too large.
     """
     from anaphora.base.console import console
     from anaphora.runs.directory import load
@@ -68,6 +68,11 @@ def export(settings: Export) -> Path:
         raise UserError(f"output ({settings.output}) is not empty; name a new folder")
     check_writable(output if is_page else output / CONFIG)
     run = load(settings.run)
+    if settings.format == "anaphora" and run.is_pretrained:
+        raise UserError(
+            f"format (anaphora) needs a trained run, and {settings.run} is pretrained weights; name them as they are, "
+            "or set format=bert"
+        )
     if is_page:
         from anaphora.api.browser.page import write_browser_page
 
