@@ -37,6 +37,7 @@ from anaphora.settings.typed import resolve
 from anaphora.settings.vocabulary import CLS, MASK, NONE, PADDING, SPECIAL_TOKENS
 from anaphora.training.run import train
 
+Script = Callable[..., Any]
 TEXTS = ("Anna met Tom before she went to the shop.", "王芳 met her's  👩‍👩‍👧", "he")
 MIXED = draw.lists(
     draw.one_of(
@@ -287,6 +288,10 @@ def test_pretrained_weights_have_a_digest_of_their_own(runs: dict[str, Run]) -> 
     ("fields", "message"),
     [
         ({"model_type": "gpt2"}, r"config.json: model_type \('gpt2'\) must be one of bert, roberta, distilbert"),
+        (
+            {"model_type": "gpt2"},
+            r"anaphora attention text=..., score, antecedents and look also read its other models",
+        ),
         ({"hidden_act": "gelu_new"}, r"hidden_act \('gelu_new'\) must be one of gelu, relu"),
         ({"position_embedding_type": "relative_key"}, r"position_embedding_type .* must be 'absolute'"),
         ({"hidden_size": None}, "hidden_size is missing"),
@@ -303,6 +308,36 @@ def test_a_config_that_does_not_fit_is_reported_by_its_field(
     change(folder, **fields)
     with pytest.raises(UserError, match=message):
         pretrained_run(folder)
+
+
+def test_another_family_is_named_before_the_tokens_that_its_tokenizer_lacks(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "decoder", "bert")
+    change(folder, model_type="gpt2")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    tokenizer["model"]["vocab"] = {"[UNK]": 0, "anna": 1}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer | {"added_tokens": [], "post_processor": None}))
+    with pytest.raises(UserError, match="vocabulary has neither"):
+        read_tokenizer(folder)
+    with pytest.raises(UserError, match="must be one of bert, roberta, distilbert"):
+        load(folder)
+
+
+def test_pretrained_weights_say_why_they_have_no_answers(tmp_path: Path, table: Path, script: Script) -> None:
+    folder = write_folder(tmp_path / "encoder", "bert")
+    asked = (f"run={folder}", "data=jsonl", f"data.path={table}", "items=8", f"output={tmp_path / 'out'}")
+    status, out, _ = script("evaluate", *asked)
+    assert status == 0
+    assert "encoder: it has no output layer over the vocabulary that could be read, so it gives no answers" in out
+
+
+def test_pretrained_weights_are_not_published_as_a_run(tmp_path: Path, script: Script) -> None:
+    folder = write_folder(tmp_path / "encoder", "bert")
+    asked = ("export", f"run={folder}", f"output={tmp_path / 'out'}")
+    status, _, err = script(*asked, "format=anaphora")
+    assert (status, err.count("\n")) == (2, 1)
+    assert f"format (anaphora) needs a trained run, and {folder} is pretrained weights" in err
+    assert not (tmp_path / "out").exists()
+    assert script(*asked).status == 0
 
 
 @pytest.mark.parametrize(

@@ -133,8 +133,8 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.results.scores import Head
     from anaphora.analysis.scores.strata import template_rows
     from anaphora.commands.parts.shared import head_of_settings, say_how_long
-    from anaphora.commands.parts.tables import print_accuracy, print_shared_items
-    from anaphora.report.terminal import print_phrase, print_undecided
+    from anaphora.commands.parts.tables import print_accuracy, print_answer_note, print_shared_items
+    from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import encode, evaluation_splits, questions_of
 
     head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
@@ -166,7 +166,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     if rows:
         write_csv(folder / f"{material.split}_templates.csv", rows)
     print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
-    print_undecided(answers)
+    print_answer_note(run, answers)
     calibrate_answers(run, settings, data)
     if material.split != "train" and settings.data in (None, run.config.data):
         print_shared_items(questions_of(material.measured), material.split, questions_of(material.training), "train")

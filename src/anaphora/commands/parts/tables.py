@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
 
+from anaphora.analysis.maps.answers import Answers
+from anaphora.analysis.maps.capture import no_pronoun_answers
 from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
@@ -17,7 +19,10 @@ from anaphora.data.example import Question, shared_questions
 from anaphora.report import wording
 from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range
 from anaphora.report.stored import stored_sentence
-from anaphora.report.terminal import print_phrase, typed_names
+from anaphora.report.terminal import print_phrase, print_undecided, typed_names
+
+if TYPE_CHECKING:
+    from anaphora.runs.directory import Run
 
 
 def _split_name(split: str) -> str:
@@ -72,6 +77,15 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
     for row in rows:
         table.add_row(*(value_cell(name, value) for name, value in row.items()))
     console.print(table)
+
+
+@in_language_of_messages
+def print_answer_note(run: Run, answers: Answers | None) -> None:
+    """Print why a run gives no answers, or in how many items it gives candidates the same score."""
+    if answers is None:
+        console.print(no_pronoun_answers(run).translated(), soft_wrap=True)
+    else:
+        print_undecided(answers)
 
 
 @in_language_of_messages
