@@ -336,7 +336,7 @@ def test_the_answer_and_the_walk_are_the_models_own(scored: OpenRun) -> None:
 def test_a_run_that_labels_texts_names_its_prediction_head_when_it_is_asked_for_an_answer(unscored: OpenRun) -> None:
     config = unscored.run.config
     task = SimpleNamespace(prediction=Label(labels=["good", "bad"]), masked_lm=0.0)
-    labelling: Any = SimpleNamespace(task=task, batching=config.batching, model=config.model)
+    labelling: Any = SimpleNamespace(task=task, data=config.data, batching=config.batching, model=config.model)
     run = OpenRun(replace(unscored.run, config=labelling))
     with pytest.raises(UserError, match=r"this run answers no pronoun question \(task.prediction=label\)"):
         run.answer(TEXT, "she", ["Anna", "Tom"])
