@@ -33,7 +33,7 @@ def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
     assert wave(25) == pytest.approx(0.5 + 0.5 * math.cos(math.pi * 24 / 99), abs=0.01)
 
 
-def test_a_cooldown_is_a_line_over_the_last_thirty_percent() -> None:
+def test_a_cooldown_is_a_line_over_the_last_30_percent_of_the_steps_after_the_warm_up() -> None:
     share = learning_rate_schedule(Optimizer(steps=120, warmup=1 / 6, decay="cooldown"))
     assert [share(step) for step in (90, 105, 117)] == pytest.approx([1.0, 0.5, 0.1])
 

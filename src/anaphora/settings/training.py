@@ -132,8 +132,8 @@ class Optimizer:
     learning_rate: float = 1e-3  # peak learning rate, reached after the warm-up
     matrices_learning_rate: float | None = None  # learning rate of muon; by default `learning_rate`
     warmup: float = 0.05  # share of the steps in which the learning rate rises linearly
-    # Learning rate after the warm-up: linear or cosine decay to zero; cooldown: constant, then linear decay to zero in
-    # the last 30 %; or constant.
+    # Learning rate after the warm-up: linear or cosine decay to zero, cooldown (constant for 70 % of these steps, then
+    # linear decay to zero), or constant.
     decay: str = "linear"
     weight_decay: float = 0.01  # weight decay of matrices; biases and norms have none
     beta2: float = 0.98  # decay of AdamW's second moments; that of the first is 0.9
