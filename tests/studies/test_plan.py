@@ -47,3 +47,14 @@ def test_a_rule_may_be_about_a_type_of_cue_if_routes_are_measured() -> None:
     assert plan(measures=["routes"], rules=[passive]).rules == [passive]
     with pytest.raises(UserError, match=r"group \('passive'\) must be one of all, set, "):
         plan(rules=[rule(group="passive", at_least=0.5)])
+    with pytest.raises(UserError, match=r"measure \('without_layer_1_accuracy'\) needs routes among the measures"):
+        plan(measures=["scores"], rules=[passive])
+
+
+def test_a_study_may_leave_out_the_measures_of_its_rules() -> None:
+    of_others = [
+        rule(group="query permuted", at_least=0.5),
+        rule(group="L0", measure="patch_flips", at_least=0.5),
+        rule(group="d_k 4", measure="entropy_bits", at_least=1),
+    ]
+    assert plan(measures=["scores"], rules=of_others).rules == of_others

@@ -107,10 +107,11 @@ class VerdictRule:
     def check_is_measured(self, with_routes: bool) -> None:
         """Check that one of `MEASURES` fills the rule's column for its groups and languages.
 
-        The groups of `routes`, which the data name, count only if the study measures routes (`with_routes`).
+        A study may leave that measure out; the rule then stays open. Only `routes`, whose groups the data name, must be
+        among the study's measures to count (`with_routes`).
 
         Raises:
-            UserError: otherwise; the rule would never be checked.
+            UserError: otherwise; no choice of measures but `routes` would ever check the rule.
         """
         columns = dict.fromkeys(column for of_measure, _ in _MEASURED.values() for column in of_measure)
         self._check_matches("measure", self.measure, columns)
@@ -119,7 +120,9 @@ class VerdictRule:
             for name, (of_measure, _) in _MEASURED.items()
             if any(re.fullmatch(column, self.measure) for column in of_measure) and (with_routes or name != "routes")
         ]
-        groups = dict.fromkeys(group for name in filled or ["routes"] for group in _MEASURED[name][1])
+        if not filled:
+            raise UserError(f"rules ({self.statement!r}): measure ({self.measure!r}) needs routes among the measures")
+        groups = dict.fromkeys(group for name in filled for group in _MEASURED[name][1])
         for setting, group in (("group", self.group), ("baseline_group", self.baseline_group)):
             if group is not None:
                 self._check_matches(setting, group, groups)
