@@ -12,7 +12,7 @@ import pytest
 import torch
 from published import byte_pairs, word_pieces, write_folder
 from safetensors.torch import load_file, save_file
-from tokenizers import processors
+from tokenizers import Tokenizer, models, processors
 
 import anaphora
 from anaphora.base.errors import UserError
@@ -51,15 +51,19 @@ def test_an_output_has_the_bias_that_transformers_adds(kind: str, tied: bool, tm
     torch.testing.assert_close(run.model.output.linear.bias[known], own.bias[[rows[place] for place in known]])
 
 
-@pytest.mark.parametrize(("kind", "padding"), [("roberta", 0), ("roberta", 6)])
-def test_a_token_of_texts_without_a_position_is_refused(kind: str, padding: int, tmp_path: Path) -> None:
-    folder = write_folder(tmp_path / kind, kind)
+@pytest.mark.parametrize(
+    ("padding", "reason"),
+    [
+        (0, r"\(0\) is not the padding token"),
+        (6, r"\(6\) is not the padding token"),
+        (None, r"\(None\) must be a whole number"),
+    ],
+)
+def test_a_token_of_texts_without_a_position_is_refused(padding: int | None, reason: str, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "roberta", "roberta")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": padding}))
-    with pytest.raises(UserError, match=rf"config.json: pad_token_id \({padding}\) is not the padding token"):
-        load(folder)
-    (folder / "config.json").write_text(json.dumps({**config, "pad_token_id": None}))
-    with pytest.raises(UserError, match=r"config.json: pad_token_id \(None\) must be a whole number"):
+    with pytest.raises(UserError, match=f"config.json: pad_token_id {reason}"):
         load(folder)
 
 
@@ -85,6 +89,24 @@ def test_other_special_tokens_are_refused_and_none_are_those_of_the_family(tmp_p
     backend.save(str(tmp_path / "tokenizer.json"))
     own = read_tokenizer(tmp_path).tokenizer
     assert [own.token(number) for number in own.encode("t").ids] == ["[CLS]", "t", "[SEP]"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        models.Unigram([("[PAD]", 0.0), ("[CLS]", 0.0), ("[SEP]", 0.0), ("[MASK]", 0.0), ("b", -1.0)], unk_id=None),
+        models.WordPiece({"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "b": 4}, unk_token="<unknown>"),
+        models.WordLevel({"[PAD]": 0, "[CLS]": 1, "[SEP]": 2, "[MASK]": 3, "b": 4}, unk_token="<unknown>"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("template", ["[CLS] $A", "[CLS] $A [SEP]"])
+def test_a_tokenizer_without_an_unknown_token_is_read(template: str, model: models.Model, tmp_path: Path) -> None:
+    backend = Tokenizer(model)
+    backend.post_processor = processors.TemplateProcessing(template, special_tokens=[("[CLS]", 1), ("[SEP]", 2)])
+    backend.save(str(tmp_path / "tokenizer.json"))
+    own = read_tokenizer(tmp_path).tokenizer
+    assert [own.token(number) for number in own.encode("b").ids] == template.replace("$A", "b").split()
 
 
 def test_an_encoder_without_an_output_layer_gives_no_answers(tmp_path: Path) -> None:
