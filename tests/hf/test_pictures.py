@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from tiny import TEXTS, tiny_folder
 
+from anaphora.analysis.evidence.storage import metrics_path
+from anaphora.base.files import write_json
+from anaphora.runs.published import RUN_CONFIG
+
 
 def test_a_head_of_any_family_is_drawn(
     tmp_path_factory: pytest.TempPathFactory,
@@ -25,3 +29,24 @@ def test_a_head_of_any_family_is_drawn(
     assert absent.status == 2 and "head (4)" in absent.err
     assert script("attention", *question, "layer=1", "head=2").status == 0
     assert {path.name for path in tmp_path.glob("*.svg")} == {"one_heat_map.svg", "one_pronoun_row.svg"}
+
+
+def test_the_chosen_head_of_the_model_is_drawn_and_never_that_of_a_run_with_its_name(
+    tmp_path_factory: pytest.TempPathFactory,
+    tmp_path: Path,
+    script: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tiny_folder(tmp_path_factory, "gpt2")
+    question = (f"run={folder}", f"text={TEXTS[0]}", "pronoun=she", "candidates=[Anna,Emma]")
+    assert script("attention", *question, "output=named.svg", "layer=1", "head=2").status == 0
+    results = tmp_path / "outputs" / folder.name
+    write_json(metrics_path(results, "test"), {"head": {"layer": 1, "head": 2}})
+    chosen = script("attention", *question, "output=chosen.svg")
+    assert chosen.status == 0, chosen.err
+    for name in ("heat_map", "pronoun_row"):
+        assert (tmp_path / f"chosen_{name}.svg").read_bytes() == (tmp_path / f"named_{name}.svg").read_bytes()
+    (results / RUN_CONFIG).write_text("")
+    other = script("attention", *question, "output=other.svg")
+    assert other.status == 2 and "no head has been chosen yet" in other.err

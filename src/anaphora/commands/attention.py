@@ -255,13 +255,15 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
     from anaphora.analysis.maps.words import word_map
     from anaphora.analysis.results.scores import existing_head
     from anaphora.base.device import torch_device
-    from anaphora.commands.parts.shared import named_head, sentence_of
+    from anaphora.commands.parts.shared import holds_other_run, named_head, sentence_of
     from anaphora.hf.reader import open_model
     from anaphora.report.figures import pictures
     from anaphora.runs.directory import results_folder
 
     example, results = sentence_of(settings), results_folder(settings.run)
-    head = named_head(settings) or head_chosen_in([results], example.language)
+    # The folder may be that of a run with the same name, whose head says nothing about this model.
+    places = [] if holds_other_run(results) else [results]
+    head = named_head(settings) or head_chosen_in(places, example.language)
     if head is None:
         raise no_head_error(results, settings.run)
     model = open_model(settings.run).on(torch_device(settings.trainer.device))
