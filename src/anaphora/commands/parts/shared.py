@@ -35,7 +35,7 @@ from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import RUN_CONFIG
 from anaphora.runs.warm_start import holds_run, is_pretrained
-from anaphora.settings.data import NoData, TextCorpus
+from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def check_place_of_other_data(run: Run, settings: RunItems, place: str = "output
         UserError: `output` is missing or is a folder with the run's own files.
     """
     other = settings.data
-    if other is None or other == run.config.data or isinstance(run.config.data, NoData) or run.origin == shipped.FOLDER:
+    if other is None or other == run.config.data or run.is_pretrained or run.origin == shipped.FOLDER:
         return
     what = f"files on {other.path_or_kind()} need a folder of their own beside those on the run's data"
     if settings.output is None:
@@ -166,7 +166,7 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
         check_folder_name(output)
     # By default, results of pretrained weights or a model of the Hub go to outputs/<name>, which may be a run.
     run = model if isinstance(model, Run) else None
-    is_trained_here = run is not None and run.origin is None and not isinstance(run.config.data, NoData)
+    is_trained_here = run is not None and run.origin is None and not run.is_pretrained
     if holds_other_run(folder, run.directory if run is not None and is_trained_here else None):
         name = model if run is None else run.name
         raise UserError(
