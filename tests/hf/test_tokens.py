@@ -243,3 +243,14 @@ def test_an_accent_written_apart_is_part_of_its_word(normalizer: Any) -> None:
     tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
     assert [text[slice(*span)] for span in tokens.spans] == text.split()
     assert not tokens.unread
+
+
+@pytest.mark.parametrize("word", ["\u845b\U000e0100", "\u0917\u0941\u0930\u0941"], ids=["variation", "vowel_sign"])
+def test_a_dropped_mark_of_combining_class_zero_is_part_of_its_word(word: str) -> None:
+    known = {one: number for number, one in enumerate(("[UNK]", word[0], word[::2], "met"))}
+    backend = Tokenizer(models.WordPiece(known, unk_token="[UNK]"))
+    backend.normalizer, backend.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    text = f"{word} met"
+    tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
+    assert [text[slice(*span)] for span in tokens.spans] == [word, "met"]
+    assert not tokens.unread

@@ -126,12 +126,13 @@ class TextReader:
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
     """Extend spans over the combining marks after them that no token covers.
 
-    A tokenizer that composes a letter and its accents, or drops accents, reports only the letter's own place.
+    A tokenizer that composes a letter and its accents, or drops marks, reports only the letter's own place. Marks are
+    found by their category, because many, such as vowel signs and variation selectors, have the combining class 0.
     """
     covered = {place for span in spans for place in range(*span)}
     extended = []
     for start, end in spans:
-        while start < end < len(text) and end not in covered and unicodedata.combining(text[end]):
+        while start < end < len(text) and end not in covered and unicodedata.category(text[end]).startswith("M"):
             end += 1
         extended.append((start, end))
     return extended
