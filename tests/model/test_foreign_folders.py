@@ -152,7 +152,20 @@ def test_a_model_is_the_same_and_named_as_given_from_a_folder_and_from_the_hub(
 
 
 def test_a_message_names_the_folder_inside_that_holds_the_model(tmp_path: Path, script: Any) -> None:
-    """As in older folders of sentence-transformers."""
-    write_folder(tmp_path / "model" / "0_Transformer", "minilm")
-    ran = script("attention", f"run={tmp_path / 'model'}", "text=Anna met Tom.")
-    assert ran.status == 2 and ran.err.endswith(f"; {tmp_path / 'model' / '0_Transformer'} holds one\n")
+    """As in older folders of sentence-transformers, whose other layers have weights without the settings of a model."""
+    folder = tmp_path / "model"
+    inner = write_folder(folder / "1_Transformer", "minilm")
+    (folder / "0_Dense").mkdir()
+    shutil.copy(inner / "model.safetensors", folder / "0_Dense")
+    ran = script("attention", f"run={folder}", "text=Anna met Tom.")
+    assert ran.status == 2 and ran.err.endswith(f"; a run or model is in {inner}\n")
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, ""), (4, ", ...")])
+def test_such_a_message_lists_at_most_three_folders(count: int, more: str, tmp_path: Path, script: Any) -> None:
+    for number in range(count):
+        (tmp_path / f"run_{number}").mkdir()
+        (tmp_path / f"run_{number}" / "config.yaml").touch()
+    listed = ", ".join(str(tmp_path / f"run_{number}") for number in range(3))
+    ran = script("attention", f"run={tmp_path}", "text=Anna met Tom.")
+    assert ran.status == 2 and ran.err.endswith(f"; a run or model is in {listed}{more}\n")

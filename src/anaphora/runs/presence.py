@@ -18,6 +18,7 @@ from anaphora.settings.data import Data
 _DEFAULT_RUN = "outputs/demo"  # run of commands that are given none
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 """Files of which a directory must have at least one to be opened: settings of a run or of a model, or evidence."""
+_LISTED = 3  # most directories that a message lists
 
 
 def refuse_missing(settings: Any) -> None:
@@ -57,9 +58,19 @@ def _refuse_missing_run(setting: str, name: str, any_model: bool) -> None:
     if any_model and not folder.is_dir():
         raise no_folder_error(setting, name)
     needed = f", and {CONFIG} of a model" if any_model else ""
-    below = sorted(path.parent for one in ("config.yaml", WEIGHTS) for path in folder.glob(f"*/{one}"))
-    inside = f"; {below[0]} holds one" if below else ""
-    raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed}){inside}")
+    inside = _runs_and_models_in(folder)
+    more = ", ..." if len(inside) > _LISTED else ""
+    way_out = f"; a run or model is in {', '.join(inside[:_LISTED])}{more}" if inside else ""
+    raise UserError(f"{folder / 'config.yaml'}: there is no run here (config.yaml is missing{needed}){way_out}")
+
+
+def _runs_and_models_in(folder: Path) -> list[str]:
+    """Return the directories in a folder that hold the settings of a run, or a model's settings and weights."""
+    return [
+        str(inner)
+        for inner in sorted(folder.glob("*/"))
+        if (inner / "config.yaml").exists() or ((inner / CONFIG).exists() and (inner / WEIGHTS).exists())
+    ]
 
 
 def say_which_run(settings: Any) -> None:
