@@ -38,7 +38,9 @@ def test_items_that_the_runs_have_seen_are_left_out(
     )
     assert {row["items"] for row in rows if not row["factor"]} == {60}
     printed = capsys.readouterr().out
-    assert "left out: 2 items" in printed and "jsonl, test split, answered by runs on jsonl (1)" in printed
+    assert (
+        "left out: 2 items" in printed and "jsonl, test split, answered by runs on jsonl, number of runs: 1;" in printed
+    )
     assert (tmp_path / "table.csv").exists()
     names = {row["policy"] for row in rows}
     assert {MODEL, "chance", "nearest", "bag_of_words", f"bag_of_words{OWN_FOLDS_SUFFIX}"} <= names

@@ -180,8 +180,8 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
         if count < fewest:
             print_phrase(
                 N_(
-                    "{group}: templates or groups in the test split: {count}; with fewer than {fewest}, results that "
-                    "are all alike give no interval, and then no verdict can be “supported”"
+                    "{group}: too few templates or groups in the test split ({count}; at least {fewest} are needed): "
+                    "results that are all alike give no interval, and then no verdict can be “supported”"
                 ),
                 group=group_label(language, kind),
                 count=count,

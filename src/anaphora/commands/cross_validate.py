@@ -52,7 +52,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         items = answer_folds(runs, progress, settings.by)
     rows = [table_row(row) for row in accuracy_table(items, settings.by)]
     source = runs[0].config.data
-    title = _("{data}, {folds} folds by group, runs a fold: {runs}; shares in %, 95 % over groups").format(
+    title = _("{data}, {folds} folds by group, runs per fold: {runs}; shares in %, 95 % over groups").format(
         data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers)
     )
     print_answers(rows, title)

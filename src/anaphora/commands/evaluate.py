@@ -342,9 +342,9 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         items = task_accuracy.answer_transfer(runs, training, unseen, settings.folds or 5, source.seed, progress)
     rows = [table_row(row) for row in task_accuracy.accuracy_table(items, settings.by, settings.contrast)]
     trained_on = runs[0].config.data.kind
-    title = _("{data}, {split} split, answered by runs on {source} ({runs}); shares in %, 95 % over groups").format(
-        data=source.kind, split=label(split_names(), settings.split), runs=len(runs), source=trained_on
-    )
+    title = _(
+        "{data}, {split} split, answered by runs on {source}, number of runs: {runs}; shares in %, 95 % over groups"
+    ).format(data=source.kind, split=label(split_names(), settings.split), runs=len(runs), source=trained_on)
     print_answers(rows, title)
     if len(unseen) < len(examples):
         print_phrase(

@@ -221,7 +221,7 @@ class StudyProgress:
         # Determined before any start, because the start of a run on a cluster is noticed late.
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
-        phrase = N_("study {study}, runs: {runs}, at a time: {at_a_time}")
+        phrase = N_("study {study}, number of runs: {runs}, {at_a_time} at a time")
         print_phrase(phrase, study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
