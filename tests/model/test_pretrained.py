@@ -335,7 +335,8 @@ def test_pretrained_weights_are_not_published_as_a_run(tmp_path: Path, script: S
     asked = ("export", f"run={folder}", f"output={tmp_path / 'out'}")
     status, _, err = script(*asked, "format=anaphora")
     assert (status, err.count("\n")) == (2, 1)
-    assert f"format (anaphora) needs a trained run, and {folder} is pretrained weights" in err
+    reason = f"format (anaphora) needs a trained run, and {folder} is pretrained weights"
+    assert f"{reason}; publish the folder as it is, or set format=bert" in err
     assert not (tmp_path / "out").exists()
     assert script(*asked).status == 0
 

@@ -245,7 +245,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     if isinstance(run.config.task.prediction, NoPrediction):
         if run.is_encoder_alone:
             raise UserError(
-                f"{run.name}: it has no output layer over the vocabulary that could be read, so no perplexity"
+                f"{run.name}: it has no output layer over the vocabulary that could be read, so it has no perplexity"
             )
         perplexity, masked = classification.perplexity(run, texts)
         print_perplexity(run.name, settings.split, perplexity, masked)

@@ -70,8 +70,8 @@ def export(settings: Export) -> Path:
     run = load(settings.run)
     if settings.format == "anaphora" and run.is_pretrained:
         raise UserError(
-            f"format (anaphora) needs a trained run, and {settings.run} is pretrained weights; name them as they are, "
-            "or set format=bert"
+            f"format (anaphora) needs a trained run, and {settings.run} is pretrained weights; publish the folder "
+            "as it is, or set format=bert"
         )
     if is_page:
         from anaphora.api.browser.page import write_browser_page

@@ -188,8 +188,8 @@ def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
     """Return F1 from weights of the items (D, N) and the counts of `_confusion_counts` (S, N, 3): (D, S)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
-    total = 2 * hits + alarms + misses  # below 1 if the weights are
-    # F1 is 0 without any decision or antecedent.
+    # F1 is 0 without any decision or antecedent. The denominator may lie between 0 and 1, as balancing weights may.
+    total = 2 * hits + alarms + misses
     return np.asarray(np.divide(2 * hits, total, out=np.zeros_like(total), where=total > 0))
 
 

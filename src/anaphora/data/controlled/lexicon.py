@@ -1,6 +1,6 @@
 """Words of the controlled corpus in one language, loaded from its lexicon.toml, and the pronouns.
 
-The content of the TOML files is checked by a test; when it is loaded, only missing keys are reported.
+The content of the TOML files is checked by a test; loading reports only missing keys and files that are not TOML.
 """
 
 from __future__ import annotations
