@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny import TEXTS, tiny_folder
+from tiny import SIZE, TEXTS, random_model, tiny_folder, tokenizer
 
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.base.files import write_json
@@ -50,3 +50,29 @@ def test_the_chosen_head_of_the_model_is_drawn_and_never_that_of_a_run_with_its_
     (results / RUN_CONFIG).write_text("")
     other = script("attention", *question, "output=other.svg")
     assert other.status == 2 and "no head has been chosen yet" in other.err
+
+
+@pytest.mark.parametrize(
+    ("changes", "most"), [({"hidden_act": "gelu_new"}, "1GB"), ({"is_decoder": True}, "1GB"), ({}, "20KB")]
+)
+def test_whatever_gives_a_page_gives_pictures(
+    changes: dict[str, Any], most: str, tmp_path: Path, script: Callable[..., Any]
+) -> None:
+    model = random_model("bert", **SIZE, **changes)
+    folder = tmp_path / "bert"
+    model.save_pretrained(folder, max_shard_size=most)
+    assert (folder / "model.safetensors").exists() == (most == "1GB")
+    tokenizer().save_pretrained(folder)
+    question = (f"run={folder}", f"text={TEXTS[0]}", "pronoun=she")
+    for more in (("output=one.html",), ("output=one.svg", "layer=1", "head=2")):
+        place = more[0].replace("one", str(tmp_path / "one"))
+        written = script("attention", *question, place, *more[1:])
+        assert written.status == 0, written.err
+
+
+def test_a_folder_that_is_missing_is_named_before_its_head(tmp_path: Path, script: Callable[..., Any]) -> None:
+    missing = script(
+        "attention", "run=nowhere", f"text={TEXTS[0]}", "pronoun=she", f"output={tmp_path / 'new/one.svg'}"
+    )
+    assert missing.status == 2 and "run (nowhere): there is no such folder" in missing.err
+    assert not (tmp_path / "new").exists()

@@ -193,12 +193,12 @@ def draw_pictures(settings: AttentionQuery) -> None:
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
     from anaphora.runs.directory import load, results_folder
-    from anaphora.runs.warm_start import is_foreign
+    from anaphora.runs.warm_start import holds_run
 
     named = Path(settings.output) if settings.output else None
     formats = [named.suffix[1:]] if named else FIGURE_FORMATS
-    other = settings.run if settings.text is not None and is_foreign(settings.run) else None
-    run = load(settings.run, settings.trainer) if other is None else None
+    is_run = settings.text is None or holds_run(settings.run)  # without a text, pretrained weights are taken as a run
+    run = load(settings.run, settings.trainer) if is_run else None
     if run is not None and settings.text is None:
         check_place_of_like_data(run, settings, _ELSEWHERE)
     if named:
@@ -264,9 +264,9 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
     # The folder may be that of a run with the same name, whose head says nothing about this model.
     places = [] if holds_other_run(results) else [results]
     head = named_head(settings) or head_chosen_in(places, example.language)
+    model = open_model(settings.run).on(torch_device(settings.trainer.device))
     if head is None:
         raise no_head_error(results, settings.run)
-    model = open_model(settings.run).on(torch_device(settings.trainer.device))
     head = existing_head(head, model.attending_layers, model.heads)
     (record,), (tokens, maps) = model.records([example]), model.maps(example.text)
     return partial(pictures.sentence_figures, record, word_map(maps, tokens.words), head)

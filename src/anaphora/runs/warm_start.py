@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.base.language import LANGUAGES
-from anaphora.model.pretrained.families import CONFIG, FAMILIES, WEIGHTS, encoder_settings
+from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG, is_run, settings_of
 from anaphora.runs.shipped import SHIPPED, run_folder
 from anaphora.settings.model import attention as attention_settings
@@ -64,22 +63,6 @@ def holds_run(name: str) -> bool:
     The settings of a model on the hub are downloaded.
     """
     return name == SHIPPED or any(is_run(folder) for folder in _folders_of_settings(name))
-
-
-def is_foreign(name: str) -> bool:
-    """Return whether a folder, or "hf://owner/name", is neither a run nor of a family that our encoder takes.
-
-    The result is False if it cannot be read.
-    """
-    if holds_run(name):
-        return False
-    for folder in _folders_of_settings(name):
-        try:
-            kind = read_json(folder / CONFIG, dict).get("model_type")
-        except (OSError, UserError):
-            continue
-        return isinstance(kind, str) and kind not in FAMILIES
-    return False
 
 
 def _folders_of_settings(name: str) -> Iterator[Path]:
