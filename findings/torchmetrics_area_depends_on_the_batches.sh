@@ -61,6 +61,8 @@ print("warnings:", len(warned))
 assert found["at once"] == found["in turn, batches of 10"] == [1, 1, 1], "the behaviour has changed"
 assert found["by pronoun, batches of 10"] == found["one by one"], "the behaviour has changed"
 assert found["one by one"][0] == 0 and found["one by one"][2] == 0.5 and not warned, "the behaviour has changed"
+for name in ("one by one", "in turn, batches of 59 and 1"):
+    assert all(value < 1 for value in found[name]), "the behaviour has changed"
 PYTHON
 "$folder/venv/bin/python" "$folder/area.py" 2>"$folder/log" || {
   cat "$folder/log"
