@@ -3,9 +3,8 @@
 # finds earlier results by a hash of the function; with a function of the script itself, it is. Found in datasets 5.2.0:
 # of a function that is imported from a module, only the name goes into the hash. A function that finds pronouns,
 # corrected to find "they" and "it", finds 4 in 4 sentences if it is called, and 2 as before in "map" and "filter"; so
-# does an object of an imported class, and a function of the script that calls the imported one. A training after the
-# correction gets the labels of before. No warning or line in the log says so. load_from_cache_file=False gives the
-# right ones.
+# does an object of an imported class, and a function of the script that calls the imported one. No warning or line in
+# the log says so. load_from_cache_file=False gives the right ones.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -4,9 +4,8 @@
 # autocast begins. Found in torch 2.13.0: autocast keeps the bfloat16 copy that it makes of a weight until the block
 # ends, even if the weight changes meanwhile. A loop over heads inside one block finds an effect of exactly 0 for each
 # of the 8 heads, where a block for each pass finds 0.3 to 0.6. So it is with torch.no_grad() and without;
-# torch.inference_mode() and cache_enabled=False give the right effects. A training inside one block changes all weights
-# and goes on computing with the first ones, so only the norms, which are never cast, learn: the loss ends at 1.4
-# instead of 0.004. No warning says so.
+# torch.inference_mode() and cache_enabled=False give the right effects. A training inside one block learns little: the
+# loss ends at 1.4 instead of 0.004. No warning says so.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -3,9 +3,9 @@
 # the place of the library's and gets the same arguments, so the library's own eager function under another name gives
 # the same model. Found in transformers 5.23.0: the mask is made by name too, and for a name that AttentionMaskInterface
 # does not know, none is made, and the function gets None. So some of BERT's tokens give padding 0.95 of their weight,
-# and some of Llama's give later tokens all of it; Llama's sdpa under another name stays causal and reads the padding as
-# text. All rows add up to one, so the maps look sound, and neither a warning nor a line in the log says so. With
-# eager_mask registered under the same name, the model is the same again.
+# and some of Llama's give later tokens all of it; the states of Llama with sdpa under another name change too. The rows
+# of the maps add up to one, so they look sound, and neither a warning nor a line in the log says so. With eager_mask
+# registered under the same name, the model is the same again.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
