@@ -24,7 +24,7 @@ def test_a_head_of_any_family_is_drawn(
     folder = tiny_folder(tmp_path_factory, "gpt2")
     question = (f"run={folder}", f"text={TEXTS[0]}", "pronoun=she", "candidates=[Anna,Emma]", "output=one.svg")
     missing = script("attention", *question)
-    assert missing.status == 2 and f"or choose it with anaphora score run={folder}" in missing.err
+    assert missing.status == 2 and f"or choose it with anaphora score run={folder} data=..." in missing.err
     absent = script("attention", *question, "layer=1", "head=4")
     assert absent.status == 2 and "head (4)" in absent.err
     assert script("attention", *question, "layer=1", "head=2").status == 0

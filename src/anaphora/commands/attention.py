@@ -262,11 +262,11 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
 
     example, results = sentence_of(settings), results_folder(settings.run)
     # The folder may be that of a run with the same name, whose head says nothing about this model.
-    places = [] if holds_other_run(results) else [results]
-    head = named_head(settings) or head_chosen_in(places, example.language)
+    places, argument = [] if holds_other_run(results) else [results], f"{settings.run} data=..."
+    head = named_head(settings) or head_chosen_in(places, argument, example.language)
     model = open_model(settings.run).on(torch_device(settings.trainer.device))
     if head is None:
-        raise no_head_error(results, settings.run)
+        raise no_head_error(results, argument)
     head = existing_head(head, model.attending_layers, model.heads)
     (record,), (tokens, maps) = model.records([example]), model.maps(example.text)
     return partial(pictures.sentence_figures, record, word_map(maps, tokens.words), head)

@@ -116,7 +116,7 @@ def _write_run(run: Run, licence: str | None, folder: Path) -> None:
     names = ("", *LANGUAGES)
     places = [(name, place / name) for place in (run.files.directory, run.directory) for name in names]
     measured = {name: place for name, place in places if metrics_path(place, "test").exists()}
-    stored = (read_evidence(place, "test") for place in measured.values())
+    stored = (read_evidence(place, "test", run.argument) for place in measured.values())
     evidence = [each for each in stored if each is not None]
     with atomic_directory(folder) as draft:
         _write_tokenizer(run, draft, {"model_input_names": ["input_ids", "attention_mask"]})

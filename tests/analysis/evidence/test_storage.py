@@ -15,6 +15,7 @@ from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, Provenance, Verdict
 from anaphora.analysis.evidence.headline import Headline, measure_headline
 from anaphora.analysis.evidence.storage import (
+    answer_temperatures,
     chosen_head,
     find_head,
     metrics_path,
@@ -33,6 +34,7 @@ from anaphora.commands.evaluate import accuracy_rows
 from anaphora.data.example import Example
 from anaphora.runs.directory import load, training_record
 from anaphora.runs.items import evaluation_splits
+from anaphora.settings.data import NoData
 from anaphora.settings.run import read_config, same_settings
 from anaphora.training.run import train
 
@@ -297,6 +299,37 @@ def test_a_stored_head_that_the_run_has_not_is_refused(headline: Headline, tmp_p
     path.write_text(path.read_text().replace('"layer": 1,', '"layer": 99,', 1))
     with pytest.raises(UserError, match=r"metrics.json: .*99.*; delete the file"):
         stored_head(replace(headline.run, directory=tmp_path))
+
+
+def test_the_way_out_names_the_run_as_it_is_opened_and_data_where_it_has_none(
+    headline: Headline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    published = replace(headline.run, directory=Path("outputs/owner--name"), origin=tmp_path / "cache")
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    config = replace(headline.run.config, start=str(weights), data=NoData())
+    pretrained = replace(headline.run, directory=Path("outputs/weights"), config=config)
+    for run, argument in ((published, "hf://owner/name"), (pretrained, f"{weights} data=...")):
+        with pytest.raises(UserError, match="no head has been chosen yet") as missing:
+            stored_head(run)
+        write_evidence(replace(headline, run=run), run.directory)
+        path = metrics_path(run.directory, "test")
+        path.write_text(path.read_text().replace('"layer": 1,', '"layer": 99,', 1))
+        with pytest.raises(UserError, match="99") as absent:
+            stored_head(run)
+        path.write_text("{}")
+        with pytest.raises(UserError, match="delete the file") as damaged:
+            chosen_head(run)
+        for error in (missing, absent, damaged):
+            assert str(error.value).endswith(f" with anaphora score run={argument}")
+    (published.directory / "calibration.json").write_text("{}")
+    with pytest.raises(UserError, match="run=hf://owner/name calibrate=dev"):
+        answer_temperatures(published)
+    path = controls.controls_path(published.directory, "test")
+    write_json(path, [])
+    with pytest.raises(UserError, match="anaphora controls run=hf://owner/name writes it again"):
+        controls.read(published.directory, "test", published.argument)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"uniform": 3}', '{"uniform": {}}', '{"uniform": ""}'])

@@ -215,14 +215,18 @@ def controls_path(directory: Path, split: str) -> Path:
     return directory / "controls" / ("controls.json" if split == "test" else f"controls_{split}.json")
 
 
-def read(directory: Path, split: str) -> dict[str, Control | None]:
+def read(directory: Path, split: str, argument: str | None = None) -> dict[str, Control | None]:
     """Return the stored results of a run's controls, keyed by name; None for each of `CONTROLS` without a result.
+
+    Args:
+        argument: value of `run=` in the command that the error message gives; by default the directory.
 
     Raises:
         UserError: the file is damaged.
     """
     path = controls_path(directory, split)
-    way_out = f"delete the file, and anaphora controls run={directory} writes it again from the controls beside it"
+    command = f"anaphora controls run={argument or directory}"
+    way_out = f"delete the file, and {command} writes it again from the controls beside it"
     try:
         stored = read_json(path, {str: (None, dict)}, way_out)
     except FileNotFoundError:
@@ -237,9 +241,7 @@ def read(directory: Path, split: str) -> dict[str, Control | None]:
         raise UserError(f"{path}: {error}; {way_out}") from None
 
 
-def current(
-    directory: Path, split: str, stored: Mapping[str, Control | None], about: MeasuredOn
-) -> dict[str, Control | None]:
+def current(run: Run, split: str, stored: Mapping[str, Control | None], about: MeasuredOn) -> dict[str, Control | None]:
     """Return the stored controls without outdated ones, which were measured on other weights or items or by other code.
 
     An outdated control in `CONTROLS` becomes None, one in `FURTHER_CONTROLS` is left out, and a printed notice names
@@ -251,8 +253,8 @@ def current(
             "{path}: measured on other weights or items, or by other code; anaphora controls run={run} split={split} "
             "'controls=[{controls}]' measures again"
         )
-        path = controls_path(directory, split)
-        say(notice.format(path=path, run=directory, split=split, controls=",".join(outdated)))
+        path = controls_path(run.directory, split)
+        say(notice.format(path=path, run=run.argument, split=split, controls=",".join(outdated)))
     kept = [name for name in stored if name in CONTROLS or name not in outdated]
     return {name: None if name in outdated else stored[name] for name in kept}
 

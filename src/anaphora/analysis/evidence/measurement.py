@@ -69,11 +69,12 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
             `evaluation_splits` or `measure_headline`.
     """
     folder = folder or run.directory
-    stored_controls = controls.read(run.directory, settings.split)  # before the work, because they may be damaged
+    # before the work, because they may be damaged
+    stored_controls = controls.read(run.directory, settings.split, run.argument)
     splits = evaluation_splits(run, settings.split)
     digests = measured_on(run, splits)
     provenance = Provenance(items=settings.items, untrained=settings.untrained, **vars(digests))
-    trained_controls = controls.current(run.directory, settings.split, stored_controls, digests)
+    trained_controls = controls.current(run, settings.split, stored_controls, digests)
     stored = _stored_evidence(run, folder, settings, provenance)
     headline = measure_headline(
         run,

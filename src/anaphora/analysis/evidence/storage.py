@@ -35,15 +35,18 @@ _SCORE_PARTS = (
 """Fields of `Evidence` that `Headline.evidence` computes; other stored fields stay if `_matches` is true."""
 
 
-def find_head(directory: Path, split: str = "test") -> Head | None:
+def find_head(directory: Path, split: str = "test", argument: str | None = None) -> Head | None:
     """Return the head stored with a run directory's scores if it was chosen on the development split; else None.
+
+    Args:
+        argument: value of `run=` in the command that the error message gives; by default the directory.
 
     Raises:
         UserError: the file of the scores is damaged.
     """
     path = metrics_path(directory, split)
     try:
-        head = read_json(path, {"head": {"layer": int, "head": int}}, _way_out(directory))["head"]
+        head = read_json(path, {"head": {"layer": int, "head": int}}, _way_out(argument or str(directory)))["head"]
     except FileNotFoundError:
         return None
     return None if head.get("chosen_on") == NAMED else Head(head["layer"], head["head"])
@@ -61,15 +64,21 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
     Raises:
         UserError: a file of scores is damaged.
     """
-    return head_chosen_in([place for place in (run.origin, run.directory) if place is not None], language)
+    return head_chosen_in(
+        [place for place in (run.origin, run.directory) if place is not None], _command_argument(run), language
+    )
 
 
-def head_chosen_in(places: Sequence[Path], language: str | None = None) -> Head | None:
-    """Return the head that was chosen in the first of these folders that holds one, as `chosen_head` does."""
+def head_chosen_in(places: Sequence[Path], argument: str, language: str | None = None) -> Head | None:
+    """Return the head that was chosen in the first of these folders that holds one, as `chosen_head` does.
+
+    Args:
+        argument: as in `find_head`.
+    """
     for place in places:
         for folder in (*([place / language] if language else []), place, *(place / each for each in LANGUAGES)):
             for split in reversed(SPLITS):
-                if (head := find_head(folder, split)) is not None:
+                if (head := find_head(folder, split, argument)) is not None:
                     return head
     return None
 
@@ -86,7 +95,7 @@ def answer_temperatures(run: Run) -> dict[str, float]:
         UserError: the file with the temperatures is damaged.
     """
     for path in calibration_paths(run):
-        way_out = f"delete it, or write it again with anaphora evaluate run={run.directory} calibrate=dev"
+        way_out = f"delete it, or write it again with anaphora evaluate run={run.argument} calibrate=dev"
         try:
             temperatures = read_json(path, {"temperatures": {str: float}}, way_out)["temperatures"]
         except FileNotFoundError:
@@ -124,15 +133,15 @@ def stored_head(run: Run, language: str | None = None) -> Head:
     """
     head = chosen_head(run, language)
     if head is None:
-        raise no_head_error(run.directory, run.argument)
+        raise no_head_error(run.directory, _command_argument(run))
     try:
         return existing_head(head, range(run.config.model.layers), heads_of(run.config.model.attention))
     except UserError as error:
-        raise UserError(f"{metrics_path(run.directory, 'test')}: {error}; {_way_out(run.directory)}") from None
+        raise UserError(f"{metrics_path(run.directory, 'test')}: {error}; {_way_out(_command_argument(run))}") from None
 
 
 def no_head_error(directory: Path, argument: str) -> UserError:
-    """Return the error for a model without a chosen head; `argument` is the value of `run=` that opens it."""
+    """Return the error for a model without a chosen head; `argument` is as in `find_head`."""
     return UserError(
         f"{metrics_path(directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
         f"or choose it with anaphora score run={argument}"
@@ -144,8 +153,11 @@ def metrics_path(directory: Path, split: str) -> Path:
     return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
 
 
-def read_evidence(directory: Path, split: str) -> Evidence | None:
+def read_evidence(directory: Path, split: str, argument: str | None = None) -> Evidence | None:
     """Return the stored evidence on a split; None if there is no file.
+
+    Args:
+        argument: as in `find_head`.
 
     Raises:
         UserError: the file is damaged or of another version.
@@ -153,7 +165,7 @@ def read_evidence(directory: Path, split: str) -> Evidence | None:
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
-        raise UserError(f"{error}; {_way_out(directory)}") from None
+        raise UserError(f"{error}; {_way_out(argument or str(directory))}") from None
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
@@ -242,8 +254,13 @@ def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
     return (stored.head, stored.untrained_models) == (scores.head, scores.untrained_models)
 
 
-def _way_out(directory: Path) -> str:
-    return f"delete the file, or write it again with anaphora score run={directory}"
+def _command_argument(run: Run) -> str:
+    """Return the value of `run=` in a command that measures the run, with `data=...` if it has no data of its own."""
+    return f"{run.argument} data=..." if run.is_pretrained else run.argument
+
+
+def _way_out(argument: str) -> str:
+    return f"delete the file, or write it again with anaphora score run={argument}"
 
 
 def _read(path: Path) -> Evidence | None:

@@ -65,7 +65,7 @@ def scored_evidence(run: str, split: str) -> Evidence:
         UserError: the run has not been scored on the split, or the file is invalid.
     """
     folder = measured_folder(run)
-    stored = read_evidence(folder, split)
+    stored = read_evidence(folder, split, run)
     if stored is None:
         raise UserError(
             f"{metrics_path(folder, split)} is missing: score the run first with "
