@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -62,14 +61,8 @@ def holds_run(name: str) -> bool:
 
     The settings of a model on the hub are downloaded.
     """
-    return name == SHIPPED or any(is_run(folder) for folder in _folders_of_settings(name))
-
-
-def _folders_of_settings(name: str) -> Iterator[Path]:
-    """Yield the folders with the settings of a model: its own, or those of the files downloaded from the hub."""
     if not name.startswith(HUB_PREFIX):
-        yield run_folder(name)
-        return
+        return name == SHIPPED or is_run(Path(name).expanduser())
     from huggingface_hub import hf_hub_download
 
     offline = not is_reachable()
@@ -78,7 +71,9 @@ def _folders_of_settings(name: str) -> Iterator[Path]:
             path = Path(hf_hub_download(name.removeprefix(HUB_PREFIX), file, etag_timeout=5, local_files_only=offline))
         except Exception:  # unrelated classes for a bad name, a missing file and no network
             continue
-        yield path.parent
+        if is_run(path.parent):
+            return True
+    return False
 
 
 def is_pretrained(folder: Path) -> bool:

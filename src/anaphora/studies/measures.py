@@ -36,14 +36,12 @@ from anaphora.studies.intervention_measures import (
     chance_of,
     one_head_measures,
 )
-from anaphora.studies.plan import DISTANCE_BINS, RUN_MEASURES
+from anaphora.studies.plan import DISTANCE_BINS, HEADLINE_MEASURES, LEVEL_MEASURES, RUN_MEASURES
 from anaphora.studies.records import GroupMeasures, Query, group_means, measure_once, merge, settings_digest
 from anaphora.studies.settings_measures import scaling, step_time, symmetry
 
 ANTECEDENT_MARGIN = 0.1
 """Minimum of candidate accuracy minus chance for a head that counts as an antecedent head."""
-_LEVEL_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
-_HEADLINE_MEASURES = ("task_accuracy", "candidate_accuracy", "antecedent_mass", "quad_accuracy", "chance", "items")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +129,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
     return {
-        language: {group: {name: getattr(cell, name) for name in _HEADLINE_MEASURES} for group, cell in groups.items()}
+        language: {group: {name: getattr(cell, name) for name in HEADLINE_MEASURES} for group, cell in groups.items()}
         for language, groups in languages.items()
     }
 
@@ -197,7 +195,7 @@ def scores_by_level(headline: Headline) -> GroupMeasures:
         raise UserError("measures ('levels') needs data with compositions, for instance data=compositions")
     return {
         language: {
-            name: {measure: getattr(level, measure) for measure in _LEVEL_MEASURES} for name, level in levels.items()
+            name: {measure: getattr(level, measure) for measure in LEVEL_MEASURES} for name, level in levels.items()
         }
         for language, levels in evidence.levels.items()
     }

@@ -40,20 +40,21 @@ SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
 
 _ANSWERS = (TASK_MEASURE, "chance", "items")
 _OF_HEAD = (*_ANSWERS, "candidate_accuracy", "antecedent_mass")
+HEADLINE_MEASURES = (TASK_MEASURE, *ALIGNMENT_MEASURES, "chance", "items")
+"""Columns of the measure `scores`."""
+LEVEL_MEASURES = (TASK_MEASURE, "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
+"""Columns of the measure `levels`."""
 _KINDS, _LEVELS = ("all", "set", "role"), ("L0", "L1", "L2")
 _EDITS = {
     "permuted": [f"{part} permuted" for part in ("query", "key", "value")],
     "knockout": [f"{edges} knocked out" for edges in ("candidates", "all", "pronoun")],
 }
 _MEASURED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "scores": ((*_OF_HEAD, "quad_accuracy"), _KINDS),
+    "scores": (HEADLINE_MEASURES, _KINDS),
     "forms": (_OF_HEAD, FORMS),
     "distance": (_OF_HEAD, tuple(f"distance {least}" for least in DISTANCE_BINS)),
     "roles": (("antecedent_heads", "predicate_heads", "neighbour_heads", "relations"), ("all",)),
-    "levels": (
-        (TASK_MEASURE, "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items"),
-        ("set", *_LEVELS, "unseen_names", *(f"short_text_{level}" for level in _LEVELS)),
-    ),
+    "levels": (LEVEL_MEASURES, ("set", *_LEVELS, "unseen_names", *(f"short_text_{level}" for level in _LEVELS))),
     "one_head": (
         ("antecedent_points", "other_edges_points", "patch_flips", "exchange_flips", "pronoun_specificity"),
         (*_KINDS, *_LEVELS),
