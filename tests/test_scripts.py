@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +24,7 @@ from anaphora.commands.report import Report
 from anaphora.settings.run import Config
 
 Script = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[1]
 SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "trainer.limit_items=24")
 
 
@@ -325,3 +329,12 @@ def test_the_report_is_offline_and_says_what_is_missing(own_run: Path, done: Cal
     assert not re.search(r"https?:", (own_run / "report_dev.html").read_text(encoding="utf-8"))
     assert (own_run / "metrics_dev.json").exists() and not (own_run / "metrics.json").exists()
     assert (own_run / "tables" / "verdict_dev.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in ROOT.glob("tests/*/__main__.py")), ids=lambda at: at.name
+)
+def test_programs_among_the_tests_start_outside_pytest(folder: Path) -> None:
+    """`make chaos`, `make mutants` and the like run no test, and pytest's import path is not theirs."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([sys.executable, folder, "--help"], cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)

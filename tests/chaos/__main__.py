@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+FOLDERS = [str(folder) for folder in Path(__file__).parents[:3]]  # this one, that of the tests, and the repository
 sys.path[:0] = FOLDERS
 os.environ["PYTHONPATH"] = os.pathsep.join(
     [*FOLDERS, os.environ.get("PYTHONPATH", "")]
