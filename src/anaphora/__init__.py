@@ -1,8 +1,8 @@
 """Small trainable Transformer encoders, and tests of whether their pronouns attend to their antecedents.
 
-`anaphora.attention("outputs/demo", "Anna ...")` computes the attention of a trained run or of any `transformers` model
-in a sentence, and `anaphora.load` opens a run; see `anaphora.api`. `anaphora.register` adds a custom component, and
-`anaphora.main` runs the command line with it. Submodules are imported on first use.
+`anaphora.attention("outputs/demo", "Anna ...")` computes the attention weights of one sentence in a trained run or in
+any `transformers` model. `anaphora.load` opens a run; `anaphora.api` describes both. `anaphora.register` adds a custom
+component, and `anaphora.main` runs the command line with this component. Submodules are imported on first use.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Analysis of attention: maps, scores, choice of a head, causal tests and evidence; independent of Lightning."""
+"""Analysis of attention maps: scores of heads, choice of a head, causal tests and evidence; without Lightning."""

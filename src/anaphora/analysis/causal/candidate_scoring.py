@@ -1,10 +1,11 @@
 """Candidate scoring by language models: each candidate replaces the pronoun or completes a prompt.
 
-For a masked language model, the pronoun is replaced by as many masks as the candidate has tokens; the score is the
-mean log-probability of the candidate's tokens (Kocijan et al. 2019, section 3). For a decoder, the candidate completes
-a prompt after the sentence, and is scored in the same way.
+For a masked language model, the pronoun is replaced by as many mask tokens as the candidate has tokens. For a decoder,
+the text is followed by a prompt that the candidate completes. In both cases, the candidate's score is the mean
+log-probability of its tokens (Kocijan et al. 2019, section 3).
 
-T is the number of tokens of an item, S that of a scored text.
+T is the number of tokens of an item's text. S is the number of tokens of a scored text, that is, of the item's text
+after this change.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoredText:
-    """Text whose logits score one or more candidates of an item."""
+    """Item's text in the form in which the language model reads it to score one or more candidates."""
 
     item: int
     tokens: TokenizedText
@@ -94,7 +95,11 @@ class ScoredText:
     targets: tuple[Target, ...]
 
     def shares(self) -> NDArray[np.float32]:
-        """Return the matrix, (T, S), that maps weights on the item's tokens to weights on this text; rows sum to 1."""
+        """Return a matrix, (T, S), that converts attention weights on the item's tokens to weights on this text.
+
+        Each row sums to 1: the weight on an item's token is divided equally among the tokens of this text that are
+        aligned with it.
+        """
         shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
         for token, aligned in enumerate(self.alignment):
             shares[token, list(aligned)] = 1 / len(aligned)
@@ -103,7 +108,7 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Item (a pronoun with its candidates), and the texts that score the candidates."""
+    """Item (a pronoun with its candidates), and the texts from which a language model scores the candidates."""
 
     example: Example
     tokens: TokenizedText  # T tokens of the sentence; for a masked language model, the pronoun is masked
@@ -111,11 +116,11 @@ class Question:
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
-    """Return the items that a model can answer, each with the texts that score its candidates, in order.
+    """Return the items that a model can answer, in the given order, each with the texts from which it is scored.
 
     An item is left out if no token covers its pronoun, if a text with a candidate is too long for the model, or if a
-    candidate changes how the rest of the text is tokenized. For a masked language model, items with the pronoun as cue
-    are left out too, because the mask hides the cue.
+    candidate changes how the rest of the text is tokenized. For a masked language model, an item is also left out if
+    the pronoun itself is the cue, that is, the word that decides which candidate is meant: the mask would hide the cue.
 
     Raises:
         UserError: the model does not accept the text of an item.
@@ -141,9 +146,9 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
 def _scored_texts(
     model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
 ) -> tuple[ScoredText, ...] | None:
-    """Return the texts that score the candidates; None if a candidate cannot be scored.
+    """Return the texts from which the model scores the item's candidates; None if a candidate cannot be scored.
 
-    For a masked language model, candidates with the same number of tokens share a text.
+    For a masked language model, candidates with the same number of tokens are scored from the same text.
     """
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):

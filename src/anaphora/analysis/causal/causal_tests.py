@@ -1,4 +1,4 @@
-"""Causal tests of a run or another subject: all of them, or only those of a single head.
+"""Causal tests of a run or of another model: all of the tests, or only those that edit a single head.
 
 Intervals are 95 % bootstrap intervals over templates.
 """
@@ -44,32 +44,35 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests of a trained run on those main items of `examples` that have an antecedent and a distractor.
+    """Run all causal tests of a trained run on the main items that have an antecedent and a distractor.
+
+    Main items are those with `Example.is_main`.
 
     Args:
-        examples: items, already subsampled by the caller; pattern patching needs minimal pairs.
+        examples: items, already subsampled by the caller; attention-pattern patching needs minimal pairs.
         head: the head chosen on the development split.
         head_scores: scores of all heads on the development split, used to rank the heads.
-        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), by map
-            name; the dose-response test correlates each map's scores of the pronoun-candidate edges with the cost of
-            knocking these edges out.
+        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
+            the name of the map. For each map, the dose-response test correlates the weight from pronoun to candidate
+            with the effect of knocking out this edge.
 
     Raises:
-        UserError: as in `run_subject` and `causal_tests`, or the run has no attention maps.
+        UserError: the run has no attention maps; also the errors of `run_subject` and `causal_tests`.
     """
     subject = run_subject(run, testable_items(examples))
     return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run only the tests that edit a single head, whose results `causal_tests` returns in the field `head_level`.
+    """Run only the tests that edit a single head; `causal_tests` returns their results in the field `head_level`.
 
     Args:
         examples: items; those without an antecedent or a distractor are skipped.
-        by: function that divides the items into cells; there is one result for each cell.
+        by: function that divides the items into groups, by default by language and cue category (`kind`). Each group
+            gets a result of its own.
 
     Raises:
-        UserError: as in `run_subject`, or the run has no attention maps or lacks `head`.
+        UserError: the run has no attention maps, or `head` does not exist in the run; also the errors of `run_subject`.
     """
     subject = run_subject(run, [example for example in examples if reason_to_drop(example) is None])
     layers, heads = subject.shape
@@ -81,11 +84,14 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
-    """Wrap a run as the subject of causal tests; its prediction head or its masked-LM output gives the answers.
+    """Wrap a run as a `Subject`, the model under test.
+
+    The answers are those of the run's prediction head, or of its masked-LM output if the run has no prediction head for
+    candidates.
 
     Raises:
-        UserError: the run does not predict antecedents, no item can be tested, or a run that answers by its masked-LM
-            output takes the pronoun as a second sequence.
+        UserError: the run does not predict antecedents; `testable` is empty; or the run answers by its masked-LM
+            output, but needs the pronoun as a second input sequence (`model.second_sequence`).
     """
     if reason := why_unanswered(run):
         raise reason
@@ -116,11 +122,12 @@ def causal_tests(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests on a subject whose items each have an antecedent and a distractor.
+    """Run all causal tests on a model under test, of which each item has an antecedent and a distractor.
 
     Args:
-        order: all heads of the layers with attention, best first; the best k heads are its first k.
-        records_by_map: see `causal_tests_of_run`; records of items outside the subject are ignored.
+        subject: the model under test with its items.
+        order: all heads of the layers with attention, best first; the best k heads are the first k of this list.
+        records_by_map: as in `causal_tests_of_run`; records of items that `subject` lacks are ignored.
 
     Raises:
         UserError: `order` lacks `head`, or does not hold all heads of each of its layers.

@@ -97,7 +97,10 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the pronoun's edges in each head to the given tokens, except tokens outside `attended`."""
+        """Return the edges, in each given head, from the pronoun to those of the given tokens that it attends to.
+
+        A token is left out if its weight from the pronoun is 0 in all heads of the model (`attended`).
+        """
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
@@ -105,10 +108,12 @@ class SentenceEdges:
         """Return the edges of one kind for the given heads.
 
         Args:
-            kind: "gold", "distractor" (the one with the most weight), "cue", "other_keys" (all but the antecedents) or
-                one of `MATCHED_EDGES`. "matched_heads" and "matched_distance" need as many free tokens as the
-                antecedents have tokens, "matched_heads" also as many other heads; otherwise there are no edges.
-            others: all other heads, for "matched_heads".
+            kind: "gold" (from the pronoun to all antecedents), "distractor" (to the distractor with the largest
+                weight), "cue" (to the cue), "other_keys" (to all tokens except those of the antecedents), or one of
+                `MATCHED_EDGES`, which are control edges. There are no edges of the kinds "matched_heads" and
+                "matched_distance" if `free` has fewer tokens than the antecedents, and none of the kind "matched_heads"
+                if there are fewer `others` than `heads`.
+            others: all heads except `heads`, used for "matched_heads".
         """
         count = len(self.antecedents)
         match kind:
@@ -144,7 +149,10 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each antecedent token, a different free token at the most similar distance from the pronoun."""
+        """Return, for each antecedent token, the token of `free` with the most similar distance from the pronoun.
+
+        No token is returned twice.
+        """
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

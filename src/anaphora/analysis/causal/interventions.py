@@ -1,8 +1,8 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
-`intervene` applies edits by layer to an encoder inside a `with` block; functions that return an `Intervention` create
-such edits. Axes are B (batch), T (tokens of a row of the batch), H (heads) and D (features per head). A flat position
-is row * T + token.
+An `Intervention` holds the edits of each layer. The functions that return one create its edits, and `intervene` applies
+them to an encoder inside a `with` block. Axes are B (batch), T (tokens of a row of the batch), H (heads) and D
+(features per head). A flat position is row * T + token.
 """
 
 from __future__ import annotations
@@ -70,20 +70,27 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
-    """Return an intervention that makes heads attend uniformly to all allowed tokens and ignores position biases."""
+    """Return an intervention after which heads attend uniformly to all tokens to which they are allowed to attend.
+
+    Position biases of these heads have no effect.
+    """
     return _edits_by_layer(_UniformWeights, dict.fromkeys(heads))
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Return an intervention that sets the scores of edges to -inf: attention knockout, Geva et al. 2023.
+    """Return an intervention that sets the attention scores of edges to -inf: attention knockout, Geva et al. 2023.
 
-    Softmax distributes their weight over the rest of the row. A row with no edge left becomes zeros.
+    The softmax then distributes the weight of these edges over the other edges of the same query. If a query has no
+    other edge, its row of weights is all 0.
     """
     return _edits_by_layer(_EdgeKnockout, edges)
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Return an intervention that zeroes the values along edges; other weights stay, so rows sum to less than 1."""
+    """Return an intervention that zeroes the values along edges.
+
+    The weights of all other edges stay the same, so that a query's weights sum to less than 1.
+    """
     return _edits_by_layer(_EdgeValueZeroing, edges)
 
 
@@ -98,11 +105,14 @@ def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
 def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
     """Permute queries, keys or values among the tokens of each sentence in every layer, inside the `with` block.
 
-    Each layer draws a new permutation in each forward pass; `seed` determines the sequence. Position information in a
-    query or key moves with it.
+    Each layer draws a new permutation in each forward pass; `seed` determines the sequence of permutations. Position
+    information that a query or a key contains is permuted with it.
+
+    Args:
+        part: "query", "key" or "value".
 
     Raises:
-        UserError: the encoder has no attention, or the part is unknown.
+        UserError: the encoder has no attention, or `part` has another value.
     """
     if part not in PROJECTIONS or not encoder.has_maps:
         raise UserError(f"permuted ({part!r}) must be one of {', '.join(PROJECTIONS)}, in an encoder with attention")
@@ -146,7 +156,7 @@ def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Ten
 
 
 class _HeadEdit(Edit):
-    """Edit of some heads, with a value for each head: its output, edges or rows."""
+    """Edit of several heads of one layer, with one value for each head; subclasses define what the value is."""
 
     def __init__(self, heads: Sequence[int], values: Sequence[Any]) -> None:
         self.heads, self.values = tuple(heads), values

@@ -55,7 +55,7 @@ class KnockedOut(NamedTuple):
 
 
 class AblatedTogether(NamedTuple):
-    """Results of ablating a set of heads together, and random sets for comparison."""
+    """Results of ablating a set of heads together, and of ablating random sets of heads for comparison."""
 
     heads: list[Head]
     right: Floats  # correctness of the answers, (N,)
@@ -63,7 +63,7 @@ class AblatedTogether(NamedTuple):
 
 
 class DoseResponse(NamedTuple):
-    """Scores and knockout costs of E edges, each from a pronoun to a candidate."""
+    """Scores of E edges, each from a pronoun to a candidate, and the effect of knocking out each edge."""
 
     item: NDArray[np.int64]  # index of the edge's item, (E,)
     score: Floats  # score of the edge in one map, (E,)
@@ -101,17 +101,26 @@ class CausalTests:
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return the correctness of the highest-scored answers, (N,); a tie counts as its share of right answers."""
+        """Return the correctness of the highest-scored answer to each item, (N,).
+
+        If several answers tie for the highest score, the correctness is the share of them that are right.
+        """
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean over the items of a mask and its interval, clipped to `bounds`; None without items."""
+        """Return the mean of `values` over the items selected by the mask `items`, and the interval of the mean.
+
+        The interval is clipped to `bounds`. Both are None if the mask selects no items.
+        """
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy on the items of a mask, and its interval; None without items."""
+        """Return the drop in task accuracy on the items selected by the mask `items`, and the interval of the drop.
+
+        Both are None if the mask selects no items.
+        """
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
@@ -153,9 +162,11 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, has_edge)
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Ablate heads one at a time: all heads, or in a large model only the best heads and the head under test.
+        """Ablate heads one at a time.
 
-        The head under test is ablated in all of `ABLATION_MODES`, the other heads with zeros and with their mean.
+        All heads are ablated or, if the model has more than `EVERY_HEAD_UP_TO` heads, the head under test and the best
+        `BEST_OF_MANY` heads. The output of the head under test is replaced in each of `ABLATION_MODES`, that of other
+        heads only by zeros and by the head's own mean output.
 
         Returns:
             The head, the mode and the correctness of the answers (N,) of each ablation.
@@ -172,9 +183,10 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """Mean-ablate the best k heads for each k in `counts`, and random sets with equally many heads in each layer.
+        """Mean-ablate the best k heads for each k in `counts`, and, for comparison, random sets of k heads.
 
-        Random sets that equal the set of the best heads are left out.
+        A random set has as many heads in each layer as the set of the best heads. Random sets that equal the set of the
+        best heads are left out.
         """
         random = np.random.default_rng(0)
         ablations = []
@@ -195,9 +207,16 @@ class CausalTests:
         return mask
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
-        """Return, for each map, the score of the pronoun's edge to each candidate and the cost of knocking it out.
+        """Return, for each kind of map, the weight from pronoun to candidate and the effect of knocking out this edge.
 
-        The cost is the drop in the score of the model's answer when the edge is knocked out in every head.
+        The weight is averaged over layers and heads. The effect is the decrease of the score of the model's answer if
+        the edge is knocked out in every head.
+
+        Args:
+            records_by_map: attention records in further kinds of map, keyed by the name of the map.
+
+        Returns:
+            Results keyed by the name of the map, "raw" for raw attention.
         """
         self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
@@ -222,14 +241,23 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def counts(self) -> list[int]:
-        """Return the sizes k of the sets of best heads: 1 to all, or for many heads the powers of two and then all."""
+        """Return the numbers k of best heads that are ablated together.
+
+        For up to `EVERY_HEAD_UP_TO` heads, these are 1 to the number of all heads; for more heads, the powers of two
+        below the number of all heads, and this number.
+        """
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
             return list(range(1, every + 1))
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Return the edges of all items as arrays, and the `mass` and `has_edge` of `KnockedOut`."""
+        """Convert the edges of each item, `cuts`, to arrays.
+
+        Returns:
+            The edges of all items; the weight on each item's edges, averaged over heads, (N,); and a mask of the items
+            with edges, (N,).
+        """
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -270,11 +298,12 @@ class CausalTests:
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut]], items: Bools
 ) -> dict[str, Knockout]:
-    """Return the drop in task accuracy from each knockout, keyed by scope and kind of edge, with intervals.
+    """Return the drop in task accuracy from each knockout on the items of a mask, keyed by scope, with intervals.
 
-    Each drop is a mean over the items that have such an edge. A pronoun that is itself the cue has no edge to the cue.
-    The edge to the antecedent is compared with the kind of matched edge (`MATCHED_EDGES`) whose knockout causes the
-    largest drop, on the items that have such a matched edge.
+    Each result holds the drop for each kind of edge, which is a mean over the items that have such an edge. A pronoun
+    that is itself the cue has no edge to the cue. The result also holds the drop from the edge to the antecedent minus
+    that from a matched edge, over the items that have this matched edge. Of the `MATCHED_EDGES`, the kind with the
+    largest drop is taken.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -317,9 +346,9 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation between the edges' scores and the costs of their knockout.
+    """Return Spearman's correlation between the weights of edges and the effects of knocking them out.
 
-    None if there are fewer than two edges, or if all scores or all costs are equal.
+    The correlation is None if there are fewer than two edges, or if all weights or all effects are equal.
     """
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]

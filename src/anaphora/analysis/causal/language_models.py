@@ -1,4 +1,4 @@
-"""Language models, and runs with a masked-language-model loss, as subjects of causal tests.
+"""Adapters through which causal tests run on language models, and on runs with a masked-language-model loss.
 
 Axes are L (layers), H (heads), D (features per head), T (tokens of an item), S (tokens of a scored text) and B (texts
 of a batch).
@@ -36,7 +36,10 @@ _BATCH_TOKENS = 1_024
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Batch of scored texts, right-padded to S tokens, with the index of each; a flat position is row * S + token."""
+    """Batch of scored texts, right-padded to S tokens, with the index of each text among all texts.
+
+    A flat position is row * S + token.
+    """
 
     numbers: tuple[int, ...]
     texts: tuple[ScoredText, ...]
@@ -94,9 +97,10 @@ class LanguageModelSubject(EditedSubject):
         return scores
 
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function that maps a batch number to the batch's edges, keyed by head.
+        """Return a function from the index of a batch to the attention edges in that batch, keyed by head.
 
-        An edge of an item becomes all edges from the tokens aligned with its query to the tokens aligned with its key.
+        A token of an item may be aligned with several tokens of a scored text. An edge of the item therefore becomes
+        all edges from the tokens aligned with its query to the tokens aligned with its key.
         """
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
@@ -182,7 +186,11 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return rows without weight after `position`, to which a decoder cannot attend, rescaled to their former sums."""
+    """Set the weights after `position` to 0, because a decoder cannot attend to later tokens.
+
+    The remaining weights of each row are rescaled, so that the sum of the row stays the same. A row without remaining
+    weight becomes all 0.
+    """
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., position + 1 :] = 0
     left = seen.sum(axis=-1, keepdims=True)
@@ -190,7 +198,10 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield batches of text indices, shortest first: at most `_BATCH_TOKENS` tokens with padding, or one text."""
+    """Yield batches of text indices, shortest texts first.
+
+    A batch has at most `_BATCH_TOKENS` tokens, padding included, unless it consists of a single longer text.
+    """
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:
@@ -209,7 +220,7 @@ class MaskedRun:
     """`LanguageModel` that wraps a run with a masked-language-model loss (`answers_by_masks`).
 
     Raises:
-        UserError: the run's model takes the pronoun as a second sequence.
+        UserError: the run's model needs the pronoun as a second input sequence (`model.second_sequence`).
     """
 
     is_decoder = False

@@ -1,6 +1,8 @@
-"""Causal tests of one head: removal of equal weights, exchange of weights, and redistribution of a knocked-out weight.
+"""Causal tests of one head.
 
-Axes are N (items), Q (tokens of the pronoun) and T (tokens of a sentence).
+One test removes the same weight from the edge to the antecedent and from the other edges, one exchanges the weights on
+antecedent and distractor, and one computes how a knockout redistributes the weight on the antecedent. Axes are N
+(items), Q (tokens of the pronoun) and T (tokens of a sentence).
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """Outcome of removing the same weight from the pronoun's edge to the antecedent, or from its other edges."""
+    """Results of removing the weight `mass` from the pronoun's edge to the antecedent, or from all its other edges.
+
+    These are two separate edits. The other weights of the row do not change.
+    """
 
     mass: float
     items: Bools  # mask of the items in which both sides have at least this weight, (N,)
@@ -40,7 +45,10 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Outcome of exchanging the weights on the antecedent and on the strongest distractor: masks (N,) of items."""
+    """Outcome of exchanging the head's weights on the antecedent and on the distractor with the largest weight.
+
+    Both fields are masks of items, (N,).
+    """
 
     items: Bools  # tested items
     flipped: Bools  # items whose answer becomes the distractor
@@ -63,7 +71,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """Return how answers to the items of a mask change when the pronoun's edges or its row are edited in one head."""
+    """Return how answers to the items of the mask `items` change if the pronoun's attention is edited in one head."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items
@@ -91,7 +99,11 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in task accuracy on the items of a mask, in percentage points, with intervals, by field name."""
+    """Return the drops in task accuracy after two edits: of the antecedent's edge, and of the pronoun's other edges.
+
+    The drops are means over the items of the mask `items`, in percentage points. They and their intervals are keyed by
+    the names of the fields of `RemovedMass`, such as "antecedent_points" and "antecedent_interval".
+    """
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
@@ -112,7 +124,10 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove weight `mass` from the antecedent's edge, and in another test from all other edges; other weights stay."""
+    """Remove the weight `mass` from the pronoun's edge to the antecedent or, in a second test, from its other edges.
+
+    The remaining weights of the row do not change, so that the row sums to less than 1.
+    """
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -131,8 +146,9 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 def _exchange(tests: CausalTests) -> Exchange:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
-    Only items with a correct answer and a distractor are tested. If the pronoun and the names are one token each, this
-    equals exchanging the head's values at the names: path patching from the names to the pronoun through this head.
+    Only items with a correct answer and a distractor are tested. If pronoun, antecedent and distractor are one token
+    each, the result is the same as if the head's value vectors at antecedent and distractor were exchanged. This is
+    path patching from the two candidates to the pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)
@@ -156,9 +172,12 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return how the weight freed by a knockout of the antecedent's edge is divided among `KEYS`: name -> shares (N,).
+    """Return which parts of the sentence receive the weight that a knockout of the antecedent's edge frees.
 
-    Softmax distributes the freed weight in proportion to the remaining weights.
+    The softmax distributes the freed weight in proportion to the remaining weights.
+
+    Returns:
+        Shares of the freed weight, (N,), keyed by the part of the sentence (`KEYS`); NaN if no other token has weight.
     """
     shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
     for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):

@@ -21,7 +21,7 @@ from anaphora.base.translation import _
 
 
 class AlignedPatch(NamedTuple):
-    """Outcome of patching between sentences of any lengths: boolean masks over the items, (N,) each."""
+    """Outcome of patching attention rows between sentences whose lengths may differ: masks of items, (N,) each."""
 
     pairs: Bools  # tested items
     head: Bools  # items whose answer flips when the head under test is patched
@@ -40,7 +40,11 @@ class PatternPatch(NamedTuple):
 
 
 def pattern_patch(tests: CausalTests) -> PatternPatch:
-    """Patch the pronoun's rows, not the values: separately in the best k heads, the tested head and its layer."""
+    """Patch the pronoun's attention rows, but not the values.
+
+    There is a separate test for each set of the best k heads, for the head under test, and for all heads of its layer.
+    The last two tests are repeated between sentences whose lengths may differ (`AlignedPatch`).
+    """
     tests.progress(_("causal tests: pattern patch"))
     siblings = [other for other in tests.order if other.layer == tests.head.layer]
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
@@ -59,7 +63,10 @@ def pattern_patch(tests: CausalTests) -> PatternPatch:
 
 
 def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-    """Patch the head under test, then its layer, between sentences of any lengths; `align_rows` aligns the rows."""
+    """Patch attention rows between sentences whose lengths may differ; `align_rows` aligns the rows.
+
+    One test patches the head under test, another test all heads of its layer.
+    """
     fit = {item: other for item, other in minimal_pairs.items() if _have_different_correct_answers(tests, item, other)}
     rows = {}
     for item, other in fit.items():
@@ -74,7 +81,12 @@ def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], sibling
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask (N,) of the items whose answer becomes that of their partner when `rows` are patched into heads."""
+    """Return a mask (N,) of the items whose answer changes to that of their partner if rows are patched into `heads`.
+
+    Args:
+        partners: index of each patched item's partner, the other sentence of the minimal pair.
+        rows: new attention rows of each patched item.
+    """
     if not partners:
         return tests.mask(())
     expected = np.full(len(tests.right), -1)
@@ -151,7 +163,7 @@ def _flip_share(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
 
 
 def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
-    """Return the share of answers that flip when rows are patched between sentences of any lengths."""
+    """Return the share of answers that flip if rows are patched between sentences whose lengths may differ."""
     pairs = items & patch.pairs
     head, layer = (_flip_share(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
     return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)

@@ -1,6 +1,7 @@
-"""Perturbations: accuracy of a trained model with masked cues or contexts, other names, or no position encoding.
+"""Perturbations: accuracy with the cue or the context masked, with names replaced, or without position encoding.
 
-Accuracy that remains when the cue is masked does not depend on the cue.
+The model is trained and is not fine-tuned on perturbed items. Accuracy that remains if the cue is masked cannot come
+from the cue.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracy of head and model on main items (`Example.is_main`) under each of `PERTURBATIONS`."""
+    """Measure the accuracies of a model and of one of its heads under each of `PERTURBATIONS`.
+
+    Only main items (`Example.is_main`) count. Results are keyed by perturbation, language and cue category (`kind`).
+    """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 
@@ -96,9 +100,10 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 
 
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
-    """Return the token ids of each item, with each candidate's name replaced by one with the same number of tokens.
+    """Return the token ids of each item after replacing the name of each candidate by another name.
 
-    A name stays if every name of its length in its language already occurs in the quad.
+    The new name comes from another group of items (such as a quad) in the same language, and has the same number of
+    tokens. All items of a group get the same new names. A name stays if there is no such new name.
     """
     mentions_of = [
         [tokens.covering(span) for span in example.spans[1:]]

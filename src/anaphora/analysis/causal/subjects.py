@@ -1,4 +1,4 @@
-"""Subjects of causal tests: models whose answers can be computed with edited attention."""
+"""Models under test (`Subject`) in causal tests: their answers can be computed with edited attention."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ from anaphora.settings.training import Batching
 
 
 class Edges(NamedTuple):
-    """Attention edges of many items: five index arrays, (E,) each; tokens are counted from 0 in each sentence."""
+    """Attention edges of many items: indices of item, layer, head, query token and key token of each edge, (E,) each.
+
+    Token indices count from 0 in each sentence.
+    """
 
     item: NDArray[np.int64]
     layer: NDArray[np.int64]
@@ -53,10 +56,11 @@ Scores = NDArray[np.float64]
 
 
 class Subject(Protocol):
-    """Interface of a model and the N items on which the causal tests run it.
+    """Interface of a model under test, together with the N items on which the causal tests run this model.
 
-    Implement these methods to test another model. Token indices count from 0 in each item's sentence. A method that
-    returns scores runs the model on all items and leaves the model unchanged.
+    Implement these methods to test another model. Token indices count from 0 in each item's sentence. The methods that
+    return `Scores` of the candidates run the model on all items and leave the model unchanged. M is the largest number
+    of candidates of an item; the last column of the scores is that of the answer "none of them".
     """
 
     @property
@@ -75,23 +79,31 @@ class Subject(Protocol):
         """Yield each item's index and attention maps (L, H, queries, keys), in any order."""
 
     def scores(self) -> Scores:
-        """Return the scores of the unedited model."""
+        """Return the unedited model's scores of the candidates, (N, M + 1)."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores with heads ablated at every token.
+        """Return the scores of the candidates, (N, M + 1), if the given heads are ablated at every token.
 
         Raises:
             UserError: `mode` is not one of `ABLATION_MODES`.
         """
 
     def knocked_out(self, edges: Edges) -> Scores:
-        """Return the scores with edges masked before the softmax."""
+        """Return the scores of the candidates, (N, M + 1), if the given edges are masked before the softmax."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """Return the scores with the values along edges zeroed and all weights unchanged."""
+        """Return the scores of the candidates, (N, M + 1), if the values along the given edges are zeroed.
+
+        The attention weights do not change.
+        """
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """Return the scores with the pronoun's rows replaced in the given heads; `rows` maps items to (L, H, Q, T)."""
+        """Return the scores of the candidates, (N, M + 1), if the pronoun's rows are replaced in the given heads.
+
+        Args:
+            rows: new attention rows of the Q tokens of each patched item's pronoun, (L, H, Q, T), keyed by the item's
+                index.
+        """
 
 
 ABLATION_MODES = ("zero", "mean", "resample", "uniform")
@@ -106,7 +118,7 @@ uniform: the mean of all values to which the head may attend.
 
 
 class EditedSubject(ABC):
-    """Base class of subjects that edit attention batch by batch; batches are numbered from 0."""
+    """Base class of models under test whose attention is edited batch by batch; batches have indices from 0."""
 
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
@@ -157,17 +169,21 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of all items; `intervention` returns the edits of a batch by its number."""
+        """Return the scores of the candidates of all items, (N, M + 1), under an intervention.
+
+        Args:
+            intervention: function from the index of a batch to the edits for that batch.
+        """
 
     @abstractmethod
     def _new_rows(
         self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the flat position of each pronoun token in a batch and its new rows in all heads, (heads, T)."""
+        """Yield the flat position and the new attention rows, (heads, T), of each pronoun token in a batch."""
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function that maps a batch number to the batch's edges as flat positions, keyed by head."""
+        """Return a function from the index of a batch to the edges in that batch, as flat positions keyed by head."""
 
     @abstractmethod
     def _mean_output(self) -> dict[int, Tensor]:
@@ -175,7 +191,10 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function that maps a batch number to each head's outputs on the items' partners, (B, T, D)."""
+        """Return a function from the index of a batch to each head's replacement output in that batch, (B, T, D).
+
+        The replacement is the head's output for the item's partner (`resampling_partners`).
+        """
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
@@ -292,7 +311,11 @@ class PackedSubject(EditedSubject):
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return the index of each item's partner; in the ablation mode "resample", its head outputs replace the item's."""
+    """Return the index of each item's partner for the ablation mode "resample".
+
+    In this mode, the outputs of ablated heads are replaced by those for the partner. The partner is the next sentence
+    of the minimal pair if it has the same number of tokens, otherwise the next item in the same language.
+    """
     languages = indices_by(example.language for example in examples)
     partners = {one: other for items in languages.values() for one, other in cyclic_pairs(items)}
     minimal_pairs = next_in_minimal_pair(examples).items()

@@ -1,1 +1,1 @@
-"""Evidence on a run: headline scores, protocol, controls and verdict, with the classes of metrics.json."""
+"""Evidence on a run: scores of the chosen head, protocol, controls and verdict, with the classes of metrics.json."""

@@ -29,7 +29,7 @@ MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """Spread of each of `MEASURES` over runs, for one language and kind of cue."""
+    """Spread of each of `MEASURES` over runs, for one language and cue category (`kind`: "set", "role" or "all")."""
 
     language: str
     kind: str
@@ -62,7 +62,10 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, by language and kind of cue ("all" for a whole language)."""
+    """Return the spread of every measure over the runs, by language and cue category (`kind`).
+
+    The kinds are "all" (all main items of a language), "set" (set cues) and "role" (role cues).
+    """
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):
@@ -86,7 +89,13 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs with a language were scored on the same items; None if one has no `items_digest`."""
+    """Return whether all runs that have items in `language` were scored on the same items.
+
+    The result is None if one of these runs has no `items_digest`.
+
+    Args:
+        items: smallest and largest number of items in a run.
+    """
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}

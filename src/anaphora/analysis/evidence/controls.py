@@ -172,7 +172,9 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a head of a trained control on development items, and score this head and the answers on other items.
+    """Choose a head of a trained control on development items, and measure its accuracy on other items.
+
+    The accuracy of the model's answers is measured on the same items.
 
     Args:
         control: name of the control, a key of `EXPECTED`.
@@ -181,9 +183,9 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         measured: items to report, of which only main items (`Example.is_main`) count.
 
     Returns:
-        Accuracies by language and kind of cue, or "all" in a language whose items have no kind. `as_expected` is None
-        if the expectation covers none of these kinds; if a measure is above chance instead, `observed` also states the
-        conclusion.
+        Accuracies by language and cue category (`kind`: "set" or "role"; "all" in a language whose items have no
+        `kind`). `as_expected` is None if the expectation covers none of these kinds. If an accuracy is above chance
+        although the expectation is that it is near chance, `observed` also states what follows from this.
 
     Raises:
         UserError: no main item of `development` can be scored, or the control has no attention maps.
@@ -219,7 +221,7 @@ def read(directory: Path, split: str, argument: str | None = None) -> dict[str, 
     """Return the stored results of a run's controls, keyed by name; None for each of `CONTROLS` without a result.
 
     Args:
-        argument: value of `run=` in the command that the error message gives; by default the directory.
+        argument: value of `run=` in the command that the error message recommends; by default the directory.
 
     Raises:
         UserError: the file is damaged.
@@ -242,10 +244,11 @@ def read(directory: Path, split: str, argument: str | None = None) -> dict[str, 
 
 
 def current(run: Run, split: str, stored: Mapping[str, Control | None], about: MeasuredOn) -> dict[str, Control | None]:
-    """Return the stored controls without outdated ones, which were measured on other weights or items or by other code.
+    """Return the stored results of controls after removing outdated ones.
 
-    An outdated control in `CONTROLS` becomes None, one in `FURTHER_CONTROLS` is left out, and a printed notice names
-    all outdated controls. Controls in files of earlier versions, which do not record the digests, count as outdated.
+    A result is outdated if its hashes of weights, items and code differ from those in `about`, or if it has no hashes,
+    as in files of earlier versions. An outdated result is replaced by None if the control is in `CONTROLS`, and left
+    out if it is in `FURTHER_CONTROLS`. A printed notice names all outdated controls.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:

@@ -45,12 +45,21 @@ other, so that knocking out an edge in one head may cost little although the ans
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return the dataclass field of a measure that `compute` derives from attention rows and answers."""
+    """Return a dataclass field for a measure that needs only attention rows and answers.
+
+    Args:
+        compute: function that computes the measure.
+    """
     return field(default=None, metadata={"from_rows": compute})
 
 
 def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
-    """Return the dataclass field of a measure that needs a run's model; `stage` is its progress message, if any."""
+    """Return a dataclass field for a measure that needs the run's model.
+
+    Args:
+        compute: function that computes the measure.
+        stage: progress message shown before the measure is computed; "" for none.
+    """
     return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 
@@ -88,7 +97,10 @@ class FixedProtocol:
     """Protocol that is fixed before anything is measured.
 
     Attributes:
-        metric, map, direction, split: main measure, its kind of map, the direction of attention, the reported split.
+        metric: name of the main measure.
+        map: kind of attention map from which the main measure is computed.
+        direction: direction of attention in the main measure, from the pronoun to the candidates.
+        split: name of the reported split.
         alpha: significance level; corrected p-values below it count as significant.
         hash: hash of the protocol, the verdict's rules and the run's settings.
     """
@@ -103,9 +115,9 @@ class FixedProtocol:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredOn:
-    """Digests of the measured weights, the measured items and the measuring code.
+    """Hashes of the weights and the items that were measured, and of the code that measured them.
 
-    A control carries the weights digest of the run that it controls.
+    For a trained control, `weights` is the hash of the weights of the original run, with which the control is compared.
     """
 
     weights: str
@@ -115,12 +127,12 @@ class MeasuredOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Numbers of items and untrained models, and digests of the weights, the items and the measuring code.
+    """Numbers of items and untrained models, and hashes of the weights, the items and the code of a measurement.
 
     Attributes:
-        items: approximate number of main items for causal tests and further maps.
+        items: approximate number of main items for causal tests and for maps other than raw attention.
         untrained: number of untrained models.
-        weights, data, code: digests, as in `MeasuredOn`.
+        weights, data, code: hashes, as in `MeasuredOn`.
     """
 
     items: int
@@ -131,7 +143,7 @@ class Provenance:
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return the digests alone."""
+        """Return only the hashes of the weights, the items and the code."""
         return MeasuredOn(weights=self.weights, data=self.data, code=self.code)
 
 
@@ -141,10 +153,11 @@ class Control:
 
     Attributes:
         run, seed: name and seed of the trained control.
-        languages: accuracies by language and kind of cue.
+        languages: accuracies by language and cue category (`kind`: "set", "role" or "all").
         as_expected: whether the result is the expected one; None if the measured items cannot show it.
-        expected, observed: both results in words.
-        measured_on: digests of the measurement; None in files of earlier versions, whose controls count as not trained.
+        expected, observed: expected and observed result in words.
+        measured_on: hashes of the measured weights, items and code. None in files of earlier versions; the control then
+            counts as not trained.
     """
 
     run: str
@@ -177,7 +190,10 @@ class VerdictRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Verdict on the claim about a run's head, for one language and kind of cue, with the outcomes of its rules."""
+    """Verdict on the claim that a run's head picks antecedents, with the outcomes of the verdict's rules.
+
+    A verdict is for one language and one cue category (set cues, role cues, or all items).
+    """
 
     verdict: str
     rows: tuple[VerdictRow, ...]
@@ -185,25 +201,28 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Scores of a run, and the evidence for and against the head that it reports.
+    """Scores of a run, and the evidence for and against the chosen head.
 
     Attributes:
         seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
             for a model from another library.
         split: name of the scored split.
-        languages, strata: scores on main items (`Example.is_main`) by language, on others by language and stratum.
-        levels: scores by language and level (`level_scores`); None if no item has a level.
-        factors: accuracies by factor and language.
+        languages: scores on main items (`Example.is_main`) by language.
+        strata: scores on all other items by language and stratum (group of items that are built in the same way).
+        levels: scores by language and level (`level_scores`). The level tells whether an item's predicate and state
+            occur together in training in both voices, in one voice or not at all. None if no item has a level.
+        factors: accuracies by factor (attribute of an item by which results are grouped) and language.
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
         untrained_models: number of untrained models that were measured.
         train_seconds: duration of the training in seconds.
         reads_candidates: whether the prediction head reads the candidates' states, so that no attention is needed.
-        verdict, verdict_at_head: verdicts on the claim about the head, by causal rules on its layer, or on it alone.
+        verdict: verdicts on the claim about the head; the causal rules test all heads of its layer together.
+        verdict_at_head: verdicts for which the causal rules test only the head itself.
         dropped: number of items left out of the scores, by reason.
-        undecided: number of scored items on which right and wrong answers tie for the highest score; such an item
-            counts as the share of tied answers that are right. None in files of earlier versions.
-        heads_table: digest of tables/heads_dev.csv as written with these scores; scores of another split overwrite
-            that file. None in files of earlier versions.
+        undecided: number of scored items on which right and wrong answers tie for the highest score. The correctness of
+            such an item is the share of tied answers that are right. None in files of earlier versions.
+        heads_table: hash of the file tables/heads_dev.csv that was written with these scores; scoring another split
+            overwrites the file. None in files of earlier versions.
         head_is_supervised: whether a loss supervised the head's attention rows; None in files of earlier versions.
     """
 
@@ -258,12 +277,12 @@ class Evidence:
 
     @property
     def scores(self) -> Groups[Cell]:
-        """Return the scores by language and kind of cue; "all" covers all main items of a language."""
+        """Return the scores on main items by language and cue category (`kind`: "set", "role" or "all")."""
         return {language: {ALL: whole, **whole.by_kind} for language, whole in self.languages.items()}
 
     @property
     def causal_cells(self) -> Groups[CausalCell]:
-        """Return the results of the causal tests by language and kind of cue; empty if they were not measured."""
+        """Return the results of the causal tests by language and cue category (`kind`); empty without causal tests."""
         return self.causal.languages if self.causal else {}
 
     @classmethod
@@ -284,12 +303,15 @@ class Evidence:
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
-    """Return the result for a language and kind of cue; None if it was not measured."""
+    """Return the result for a language and cue category (`kind`: "set", "role" or "all"); None if not measured."""
     return (part or {}).get(language, {}).get(kind)
 
 
 def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, result) for each language, first for all items (kind "all"), then for each kind of cue."""
+    """Yield (language, kind, result) for each language and cue category.
+
+    The kinds are, in this order, "all" (all items of the language), "set" (set cues) and "role" (role cues).
+    """
     for language, kinds in (part or {}).items():
         for kind in (ALL, *KINDS):
             if kind in kinds:
@@ -297,7 +319,10 @@ def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
 
 
 def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, result) for each kind of cue, or for "all" in a language whose items have no kind."""
+    """Yield (language, kind, result) for each language and cue category ("set" or "role") on which claims are tested.
+
+    A language whose items have no cue category has the kind "all" instead.
+    """
     for language, kinds in (part or {}).items():
         for kind in [kind for kind in KINDS if kind in kinds] or [kind for kind in (ALL,) if kind in kinds]:
             yield language, kind, kinds[kind]

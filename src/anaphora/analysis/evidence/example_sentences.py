@@ -22,7 +22,7 @@ _QUAD = 4  # two cues by two orders
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
-    """Example sentence with its attention maps, and whether the model's answer and the head are right."""
+    """Example sentence with its attention maps, the model's answer, and the correctness of answer and head."""
 
     record: AttentionRecord
     row: WordRow
@@ -37,7 +37,7 @@ MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
 
 
 def maps_of_run(headline: Headline) -> MapsOf:
-    """Return a function that computes a sentence's maps with the run's model, from the index of its record."""
+    """Return a function from the index of a record to the maps of the record's sentence in the run's model."""
     run, records = headline.run, headline.capture.records
     return lambda number: sentence_maps(run.model, run.tokenizer, records[number].example)[1]
 
@@ -45,10 +45,12 @@ def maps_of_run(headline: Headline) -> MapsOf:
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """Select up to `most` main items, balanced over language, type of cue, and correctness of answer and head.
+    """Select up to `most` main items, balanced over language, cue type, and correctness of answer and head.
 
-    Main items are those with `Example.is_main`. `among` holds the indices of the records from which items are selected;
-    by default all.
+    Main items are those with `Example.is_main`. Cue types are, for example, gender and causality.
+
+    Args:
+        among: indices of the records from which items are selected; if None, items are selected from all records.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -70,11 +72,11 @@ def example_sentences(
 
 
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
-    """Return the four records of the first complete quad of a language and kind of cue; empty if there is none.
+    """Return the records of the first complete quad in a language and cue category (`kind`); empty if there is none.
 
-    A quad is a scene with both cues in both orders of the candidates. Quads without the factor `kind` have the kind
-    "all". Octads and quads with two pronouns per sentence are skipped, because their eight items do not fit a 2 x 2
-    layout of cues and orders.
+    A quad consists of four sentences: the same scene with each of two cues and in both orders of the two names. Quads
+    whose items have no factor `kind` have the kind "all". Sets with two pronouns per sentence, or in active and passive
+    (octads), are skipped, because their eight items do not fit into a 2 x 2 table of cues and orders.
     """
     scores = measurement.measured
     for members in indices_by(name or None for name in quads_of(scores.examples)).values():
@@ -86,9 +88,9 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return the records of a language's first main item on which the head is right, and the first where it is wrong.
+    """Return the records of a language's first main item on which the head is right and the first on which it is wrong.
 
-    Their keys are "right" and "wrong"; a key is missing if there is no such item.
+    The records have the keys "right" and "wrong"; a key is missing if there is no such item.
     """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
@@ -102,7 +104,7 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
     """Return the indices of at most `most` main items, sorted by language and index.
 
-    Items are taken in turn from groups with the same language, type of cue, and correctness of answer and head.
+    Items are taken in turn from groups that share language, cue type, and correctness of answer and head.
     """
     scores, head, task_correct = measurement.measured, measurement.head, measurement.task_correct
     piles: dict[tuple[str, str, bool, bool], list[int]] = {}

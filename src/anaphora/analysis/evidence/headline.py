@@ -92,14 +92,14 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """Scores of a run's heads and answers on one split; `data` is a digest of development and evaluated items."""
+    """Scores of a run's heads and answers on one split, with the run and a hash of development and evaluated items."""
 
     run: Run
     data: str
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return the digests of the run's weights, of the measured items and of the measuring code."""
+        """Return the hashes of the run's weights, of the measured items and of the measuring code."""
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
@@ -140,14 +140,14 @@ def measure_headline(
         measured: items to report.
         untrained: number of randomly initialised models to measure as a control.
         chosen: a head that the caller names; if given, no head is chosen.
-        keep_rows: whether the capture keeps the rows of the evaluated items. If False, each batch's rows are freed
-            after scoring, for splits whose rows do not fit in memory.
-        data: digest of the development and evaluated items; computed if None.
+        keep_rows: whether the attention rows of the evaluated items stay in memory. If False, each batch's rows are
+            freed after scoring, for splits whose rows do not fit in memory.
+        data: hash of the development and evaluated items; computed if None.
 
     Raises:
         UserError: there are no development items, none of them is a main item that can be scored (unless `chosen` is
-            given), no item of `measured` can be scored, the factor `focal` of an item excludes its antecedents, or the
-            model has no attention maps.
+            given), no item of `measured` can be scored, an item's antecedents are not among the candidates that its cue
+            may select (`Example.focal`), or the model has no attention maps.
     """
     if not development:
         raise UserError(
@@ -205,11 +205,11 @@ def _score_items(run: Run, examples: Sequence[Example]) -> tuple[HeadScores, Ans
 def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> tuple[HeadScores, Answers | None]:
     """Return the scores of all heads on a split, and the model's answers (None if it does not predict antecedents).
 
-    Each batch's rows are freed after scoring.
+    Each batch's attention rows are freed after scoring.
 
     Raises:
-        UserError: the split is empty, the factor `focal` of an item excludes its antecedents, or the model has no
-            attention maps.
+        UserError: the split is empty, an item's antecedents are not among the candidates that its cue may select
+            (`Example.focal`), or the model has no attention maps.
     """
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []

@@ -1,4 +1,7 @@
-"""Measurement of the evidence on a run (scores, statistics, causal tests), unless metrics.json has it already."""
+"""Measurement of the evidence on a run (scores, statistics, causal tests).
+
+Evidence that metrics.json already contains is not measured again if weights, items, code and settings are unchanged.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ are sampled, because gradients take `INTEGRATION_STEPS` forward and backward pas
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Evidence on a run, and its headline, which has no baselines if the evidence was read from `metrics.json`."""
+    """Evidence on a run, with the scores of its heads and answers (`headline`).
+
+    `headline` has no baselines if the evidence was read from `metrics.json`.
+    """
 
     headline: Headline
     evidence: Evidence
@@ -65,8 +71,8 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
-        UserError: the stored controls are damaged, no main item can be scored, a file cannot be written, or as in
-            `evaluation_splits` or `measure_headline`.
+        UserError: the stored controls are damaged, no main item can be scored, or a file cannot be written; also the
+            errors of `evaluation_splits` and `measure_headline`.
     """
     folder = folder or run.directory
     # before the work, because they may be damaged
@@ -118,12 +124,12 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
 
 
 def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
-    """Return the digests of a run's weights, of the items and of the measuring code."""
+    """Return the hashes of a run's weights, of the development and evaluated items, and of the measuring code."""
     return MeasuredOn(weights=weights_digest(run), data=items_digest(splits), code=analysis_code_digest())
 
 
 def items_digest(splits: EvaluationSplits) -> str:
-    """Return a digest of the development and the evaluated items."""
+    """Return a hash of the development and the evaluated items."""
     return examples_digest((*splits.development, *splits.measured))
 
 
@@ -143,15 +149,15 @@ class MeasuredModel:
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map for the items in `examples`.
+        """Return the pronoun's rows in each kind of map for the items in `examples`, keyed by the name of the map.
 
-        Integrated gradients are left out without a prediction head, and cover a sample of the items if these have more
-        than `MAX_ATTRIBUTED_TOKENS` tokens in total.
+        Integrated gradients are left out if the model has no prediction head. If the items have more than
+        `MAX_ATTRIBUTED_TOKENS` tokens in total, integrated gradients are computed for a sample of the items.
         """
         return _map_rows(self.headline.run, self.examples)
 
     def development_map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map for the items in `development`, as in `map_rows`."""
+        """Return the pronoun's rows in each kind of map for the items in `development`, in the form of `map_rows`."""
         return _map_rows(self.headline.run, self.development)
 
     def causal_tests(self) -> Causal | None:
@@ -173,9 +179,9 @@ def measure_evidence(
     """Measure all evidence for and against the chosen head, except controls and verdict.
 
     Args:
-        development: items on which the best head or layer of each other map is chosen.
-        items: approximate number of main items for other maps and causal tests; items of a group such as
-            a quad are kept together.
+        development: items on which, for each map other than raw attention, the best head or layer is chosen.
+        items: approximate number of main items for these maps and the causal tests; items of a group such as a quad are
+            kept together.
 
     Raises:
         UserError: no main item could be scored.

@@ -44,23 +44,26 @@ def evidence_from_records(
     chosen: Head | None = None,
     untrained: Iterable[tuple[Sequence[AttentionRecord], Sequence[AttentionRecord]]] = (),
 ) -> tuple[Measurement, Evidence]:
-    """Choose a head on the development records, and compute the evidence that other records and a subject allow.
+    """Choose a head on the development records, and compute the evidence on it from the measured records.
+
+    Causal tests are run only if `subject` is given.
 
     Args:
         name: name of the model, which replaces a run's settings in the protocol's hash.
         development: records on which the head is chosen.
         measured: records to report, without sentences of `development`.
-        answers: index of the predicted candidate for each measured record, -1 for "none of them". Without answers,
-            task accuracies and the agreement of head and answer are None.
-        subject: the model for the causal tests, with items that each have an antecedent and a distractor.
-        training: items on which learned baselines are fitted; without them only unfitted baselines are computed.
-        split: name of `measured` in the report.
+        answers: index of the predicted candidate for each measured record, -1 for "none of them". Without answers, task
+            accuracies and the agreement of head and answer are None.
+        subject: the model under test in the causal tests, with items that each have an antecedent and a distractor.
+        training: items on which learned baselines are fitted. Without training items, only baselines that need no
+            fitting are computed.
+        split: name of the split of the measured records, shown in the report.
         chosen: a head that the caller names; if given, no head is chosen.
         untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:
-        The measurement and its evidence. The causal tests are None if no subject is given; controls, other maps,
-        perturbations and other words as queries are not measured.
+        The measurement and the evidence computed from it. The causal tests are None if no subject is given. Controls,
+        perturbations, maps other than the given one, and attention from words other than the pronoun are not measured.
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a

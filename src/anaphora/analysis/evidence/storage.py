@@ -36,13 +36,16 @@ _SCORE_PARTS = (
 
 
 def find_head(directory: Path, split: str = "test", argument: str | None = None) -> Head | None:
-    """Return the head stored with a run directory's scores if it was chosen on the development split; else None.
+    """Return the head that is stored with the scores in a run directory, if it was chosen on the development split.
+
+    Otherwise, and if there are no scores, return None.
 
     Args:
-        argument: value of `run=` in the command that the error message gives; by default the directory.
+        split: name of the split whose scores are read.
+        argument: value of `run=` in the command that the error message recommends; by default the directory.
 
     Raises:
-        UserError: the file of the scores is damaged.
+        UserError: the file with the scores is damaged.
     """
     path = metrics_path(directory, split)
     try:
@@ -55,14 +58,16 @@ def find_head(directory: Path, split: str = "test", argument: str | None = None)
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
     """Return the head that was chosen for a run on the development split; None if no head was chosen.
 
-    The head chosen by the run's publishers (`run.origin`) takes precedence over that in `run.directory`. The choice
-    does not depend on the split measured afterwards. A run with a head per language has the folders "en" and "zh".
+    A head chosen by the run's publishers and stored in `run.origin` takes precedence over a head stored in
+    `run.directory`. It does not matter on which split the head was measured afterwards. A run with a separate head for
+    each language stores the heads in the folders "en" and "zh".
 
     Args:
-        language: language whose folder is searched first; then come the run's own scores, and those of any language.
+        language: language whose folder is searched first. If there is no head in that folder, the run's own folder is
+            searched, and then the folders of all languages.
 
     Raises:
-        UserError: a file of scores is damaged.
+        UserError: a file with scores is damaged.
     """
     return head_chosen_in(
         [place for place in (run.origin, run.directory) if place is not None], _command_argument(run), language
@@ -70,10 +75,12 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def head_chosen_in(places: Sequence[Path], argument: str, language: str | None = None) -> Head | None:
-    """Return the head that was chosen in the first of these folders that holds one, as `chosen_head` does.
+    """Return the head stored in the first folder in which one is found; None if there is none in any of the folders.
+
+    In each folder, the search is as in `chosen_head`.
 
     Args:
-        argument: as in `find_head`.
+        argument: value of `run=` in the command that an error message recommends.
     """
     for place in places:
         for folder in (*([place / language] if language else []), place, *(place / each for each in LANGUAGES)):
@@ -115,7 +122,11 @@ def is_calibrated_on(run: Run, data: Data, split: str) -> bool:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the temperatures of a run's answers and the further entries in `about`; return the path of the file.
+    """Write a file with the temperatures of a run's answers, and return the path of the file.
+
+    Args:
+        temperatures: softmax temperature of each language.
+        about: further entries of the file, such as the data on which the temperatures were fitted.
 
     Raises:
         UserError: the file cannot be written.
@@ -141,7 +152,11 @@ def stored_head(run: Run, language: str | None = None) -> Head:
 
 
 def no_head_error(directory: Path, argument: str) -> UserError:
-    """Return the error for a model without a chosen head; `argument` is as in `find_head`."""
+    """Return the error for a model without a chosen head.
+
+    Args:
+        argument: value of `run=` in the command that the error message recommends.
+    """
     return UserError(
         f"{metrics_path(directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
         f"or choose it with anaphora score run={argument}"
@@ -157,7 +172,7 @@ def read_evidence(directory: Path, split: str, argument: str | None = None) -> E
     """Return the stored evidence on a split; None if there is no file.
 
     Args:
-        argument: as in `find_head`.
+        argument: value of `run=` in the command that the error message recommends; by default the directory.
 
     Raises:
         UserError: the file is damaged or of another version.
@@ -181,8 +196,9 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
     """Write `metrics.json` and the tables of heads, templates and single items; the caller locks the folder.
 
     Args:
-        evidence: content of the file; by default the scores, together with the other fields already in the file if
-            these have the same head, weights, items, code and number of untrained models.
+        evidence: content of `metrics.json`. If None, the scores in `headline` are written. Fields that are already in
+            the file are then retained if the file was written for the same head, weights, items, code and number of
+            untrained models.
 
     Raises:
         UserError: a file cannot be written.
@@ -197,7 +213,7 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
     """Write the tables of heads, templates and single items, then `metrics.json`; the caller locks the folder.
 
-    `metrics.json` is written last, so that the tables exist if it does.
+    If `metrics.json` exists, all tables have therefore been written.
 
     Raises:
         UserError: a file cannot be written.
@@ -255,7 +271,10 @@ def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
 
 
 def _command_argument(run: Run) -> str:
-    """Return the value of `run=` in a command that measures the run, with `data=...` if it has no data of its own."""
+    """Return the value of `run=` for a command that measures the run.
+
+    For a pretrained model, which has no data of its own, `data=...` is appended.
+    """
     return f"{run.argument} data=..." if run.is_pretrained else run.argument
 
 

@@ -63,16 +63,20 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict on the claim "this head picks antecedents, and the answer depends on its layer".
 
     Returns:
-        {language: {kind of cue: verdict}}, with the kinds "set" (the words alone decide, in any order) and "role" (who
-        did what to whom), or "all" for items without a kind. The verdict is "not yet controlled" unless all of
-        `CONTROLS` are trained; then "supported" if every rule passes, otherwise "not supported". A rule that was not
+        {language: {kind: verdict}}, where `kind` is the cue category: "set" for set cues (the words alone determine the
+        antecedent, in any order), "role" for role cues (word order and roles determine the antecedent), or "all" in a
+        language whose items have no cue category. The verdict is "not yet controlled" unless all of `CONTROLS` are
+        trained. Otherwise it is "supported" if every rule passes, and "not supported" if not. A rule that was not
         measured does not pass.
     """
     return _verdicts(evidence, alpha, _rows_of_layer)
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict on the head alone: as in `verdict`, but causal rules test the chosen head, not its layer."""
+    """Return the verdict on the chosen head alone.
+
+    The result is as in `verdict`, but the causal rules test only this head instead of all heads of its layer.
+    """
     return _verdicts(evidence, alpha, _rows_of_head)
 
 
@@ -131,8 +135,8 @@ def _lift(cell: Cell) -> VerdictRow:
 def _quads(cell: Cell) -> VerdictRow:
     """Return the outcome of the rule that quad accuracy exceeds every baseline's accuracy on single items.
 
-    In a quad (two cues by two orders), the head must be right on every item. A baseline's accuracy on single items is
-    an upper limit of its quad accuracy.
+    A quad consists of four sentences, with each of two cues and in both orders of the names; the head must be right on
+    all four. A baseline's accuracy on single items is an upper limit of its quad accuracy.
     """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
@@ -154,10 +158,10 @@ def _quads(cell: Cell) -> VerdictRow:
 
 
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
-    """Return the outcomes of the rules on the head's layer.
+    """Return the outcomes of the causal rules, tested on all heads of the chosen head's layer together.
 
-    Patching uses the minimal pairs that differ in one word or, without such pairs, all. Without an interval, for
-    example if all pairs have one template, the patching rule is not decided.
+    Patching uses the minimal pairs that differ in one word. If there are none, all minimal pairs are used. The patching
+    rule is not decided if its value has no interval, for example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (
@@ -198,9 +202,11 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 
 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
-    """Return the outcomes of the rules on the head alone; without an interval, a rule is not decided.
+    """Return the outcomes of the causal rules, tested on the chosen head alone.
 
-    The interval of the last rule is that of the difference of the two weights.
+    A rule is not decided if its value has no interval. The value of the last rule is the ratio of two weights on the
+    antecedent: from the pronoun, and from the best other word. Its interval is that of the difference of the two
+    weights.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
@@ -290,11 +296,12 @@ DIRECTION = "pronoun_to_candidate"
 
 
 def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
-    """Return the protocol of a report; metric, map and direction are constants.
+    """Return the protocol that a report shows; the main measure, its map and its direction are constants.
 
     The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
-    settings (for a model from another library, its name) as sorted JSON. The run's name and output folder and the
-    settings of a resumed run are left out, so that a copy of a run has the same hash.
+    settings, written as sorted JSON. For a model from another library, the name of the model replaces the settings. The
+    run's name, its output folder and the settings for resuming a run are not part of the hash, so that a copy of a run
+    has the same hash.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}
