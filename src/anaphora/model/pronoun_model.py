@@ -18,7 +18,10 @@ from anaphora.settings.model import prediction as prediction_settings
 
 
 class VocabularyOutput(nn.Module):
-    """Output layer over the vocabulary, (..., W) -> (..., V), with its own weights or those of the embedding (tied)."""
+    """Output layer over the vocabulary: from hidden states, (..., W), to logits, (..., V).
+
+    W is the width of the model, V the size of the vocabulary. Tied weights are shared with the token embedding.
+    """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
@@ -91,7 +94,10 @@ class PronounModel(nn.Module):
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return the mask of the query (pronoun) tokens, (R, T), if they form a second sequence; otherwise None."""
+        """Return a mask of the query (pronoun) tokens if the model reads them as a second sequence, otherwise None.
+
+        The mask is (R, T), for R rows of T tokens in the batch.
+        """
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
@@ -110,7 +116,10 @@ class PronounModel(nn.Module):
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Return the flat positions that the prediction head and the output layer need: (P,), sorted and distinct."""
+        """Return the positions that the prediction head and the output layer need: (P,), sorted and distinct.
+
+        A position is an index into the tokens of all rows of the batch, one row after the other.
+        """
         read = (*self.prediction_head.read_positions(batch), batch.masked_positions, batch.own_positions)
         positions: Tensor = torch.unique(torch.cat(read))
         return positions

@@ -1,1 +1,1 @@
-"""Figures, tables and pages made from scores and attention rows."""
+"""Figures, tables and HTML pages that show the results of the analysis."""

@@ -1,4 +1,4 @@
-"""Terminal tables and a figure of attention heads as antecedent selectors, from the content of `antecedents.json`."""
+"""Terminal tables and a figure of how often attention heads select an antecedent, made from `antecedents.json`."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ Texts, mentions and rules differ from ours.
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield a table of the accuracy of rules and heads for each subset of mentions, then the comparison sentences.
+    """Yield one table for each subset of mentions, then one sentence for each candidate set in `CHOICE_SETS`.
 
-    `metrics` is the content of `antecedents.json`. The table of all mentions ends with results of Clark et al. 2019.
+    A table shows how often rules and heads select an antecedent, by type of mention. The table of all mentions ends
+    with results of Clark et al. 2019. A sentence compares the best head with the nearest mention
+    (`comparison_sentence`). `metrics` is the content of `antecedents.json`.
     """
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
@@ -82,8 +84,9 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """Return a sentence that compares the best head for pronouns with the rule that picks the nearest mention.
 
-    Without results for pronouns, those for all mentions are compared. The sentence compares 95 % intervals, or says
-    that a head or an interval is missing. `field`, one of `CHOICE_SETS`, is the set of words from which the head picks.
+    If pronouns were not evaluated separately, the sentence compares the results for all mentions. It says whether the
+    95 % intervals overlap, or that the head or an interval is missing. `field`, one of `CHOICE_SETS`, names the
+    candidates of the head: all words, the words before the mention, or the mentions before the mention.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
@@ -124,7 +127,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
 
 
 def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
-    """Draw how often the best head picks an antecedent, by type of mention and the words it picks from (`CHOICE_SETS`).
+    """Draw how often the best head picks an antecedent, by type of mention and by candidate set (`CHOICE_SETS`).
 
     Ticks mark the accuracies of rules and of the best head of untrained models.
 
@@ -163,18 +166,27 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
-    """Return the first table row with the given values, by column; None if no row has them."""
+    """Return the first row of a table that has the given values; None if there is no such row.
+
+    The names of the keyword arguments are column names, and their values are the values in these columns.
+    """
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 
 
 def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float] | None:
-    """Return the interval in the columns `prefix` + "low" and "high" of a table row; None if it was not measured."""
+    """Return the interval in the columns `prefix` + "low" and `prefix` + "high" of a table row.
+
+    The result is None if the row has no interval.
+    """
     low, high = row[f"{prefix}low"], row[f"{prefix}high"]
     return None if low is None or high is None else (low, high)
 
 
 def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:
-    """Return a table row's accuracy in % with its interval and, for a head, its position; a dash if the row is None."""
+    """Return the accuracy in a table row, in %, with its interval; a dash if the row is None.
+
+    If the row is about a head, the layer and the index of the head follow in the format `position`.
+    """
     if row is None:
         return NOT_MEASURED
     share = format_percent(row["accuracy"], interval_of(row))

@@ -39,9 +39,9 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
-    """Return the model card as Markdown with metadata for the hub; without `evidence`, it has no scores.
+    """Return the model card as Markdown with metadata for the hub; if `evidence` is empty, the card has no scores.
 
-    `evidence` has one element, or one for each language if a head was chosen for each.
+    `evidence` has a single element, or one element per language if a head was chosen for each language separately.
     """
     parts = [
         _front_matter(
@@ -80,7 +80,7 @@ def corpus_card(
     """Return the dataset card of a corpus as Markdown, with metadata that tell `datasets` the file of each split.
 
     Args:
-        settings: settings of the corpus by name; "data" is its kind.
+        settings: settings of the corpus, keyed by name; the value of "data" is the kind of corpus, such as "gap".
         splits: names of the splits, each stored as NAME.parquet.
         columns: description of each column, by name.
         counts: rows of the table of counts; columns without any value are left out.

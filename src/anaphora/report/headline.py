@@ -1,4 +1,4 @@
-"""Scores of the chosen head (the headline) as a table for the terminal and as a conclusion in words."""
+"""Headline of a run (the main results of the chosen head): a table for the terminal, and a conclusion in words."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return a table of the scores by language and kind of cue, at most 100 characters wide, without wrapped cells."""
+    """Return a table of the accuracies, at most 100 characters wide, without wrapped cells.
+
+    The table has one row for each language and one for each cue category (set cues, role cues) of the language.
+    """
     title = _("{split} split, {head} ({choice}), shares in %").format(
         split=label(split_names(), evidence.split),
         head=head_name(evidence.head.layer, evidence.head.head),
@@ -61,8 +64,8 @@ def headline_table(evidence: Evidence) -> Table:
 def headline_sentence(evidence: Evidence) -> str:
     """Return in words what the scores show about the chosen head.
 
-    A group is a language or one of its kinds of cue. Groups with the same result in `groups_by_case` share a sentence,
-    except those with the results "ordinary" and "unsolved".
+    Results are given for groups of items, as in `groups_by_case`. Groups with the same result share a sentence, but
+    each group with the result "ordinary" or "unsolved" has its own sentence.
     """
     cases = groups_by_case(evidence)
     items = _("unseen items")
@@ -103,19 +106,22 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """Return the groups of items, each a language or one of its kinds of cue, by the result of the chosen head.
+    """Return groups of items, keyed by the result of the chosen head on these items.
 
-    A task is solved if the accuracy is at least halfway from chance to 1, and its lower bound (without an interval, the
-    accuracy itself) is above chance and every baseline other than untrained models. The thresholds of a head are chance
-    and every baseline, including mean and 95th percentile of untrained models.
+    A group has the items of one language, or the items of one cue category (set cues or role cues) in one language.
+
+    The task is solved if the task accuracy is at least halfway from chance to 1, and if its lower bound is above chance
+    and above every baseline other than untrained models. If there is no interval, the accuracy itself is compared. The
+    thresholds of a head are chance and all baselines, including the mean and the 95th percentile of untrained models.
 
     Returns:
-        "points": task solved, lower bound of the head's candidate accuracy above all thresholds.
-        "unmeasured": the same, but untrained models were not measured.
-        "open": task solved, candidate accuracy above all thresholds, but too few templates or groups for an interval.
-        "ordinary": task solved, candidate accuracy not clearly above all thresholds.
-        "unsolved": task not solved, or answers not measured.
-        A kind of cue is listed only if its result differs from that of its language.
+        Lists of groups under these keys. A cue category is listed only if its result differs from its language's.
+        "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
+        "unmeasured": as for "points", but untrained models were not measured.
+        "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
+        the items have too few templates or groups.
+        "ordinary": the task is solved, but the candidate accuracy is not clearly above all thresholds.
+        "unsolved": the task is not solved, or the model's answers were not measured.
     """
     names = ("points", "unmeasured", "open", "ordinary", "unsolved")
     cases: dict[str, list[Group[Cell]]] = {name: [] for name in names}
@@ -128,7 +134,7 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
 
 
 def group_name(group: Group[Any]) -> str:
-    """Return the name of a language or of one of its kinds of cue, for use in a sentence: "English role cues"."""
+    """Return the name of a group of items, for use in a sentence: "English", or "English role cues"."""
     name = language_name(group.language)
     if group.kind == "all":
         return name
@@ -170,7 +176,7 @@ def _case(cell: Cell) -> str:
 
 
 def _is_below_chance(cell: Cell) -> bool:
-    """Return whether the upper bound of the task accuracy is below chance; False without an interval."""
+    """Return whether the upper bound of the task accuracy is below chance; False if there is no interval."""
     ends = cell.intervals.task_accuracy
     return ends is not None and ends.high < (cell.chance or 0.0)
 
@@ -178,8 +184,9 @@ def _is_below_chance(cell: Cell) -> bool:
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
     """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
-    Without an interval, all thresholds are returned. "all_candidates" is chance among all candidates; the baseline
-    "chance" is chance among the candidates between which the cue decides.
+    The thresholds are chance and the baselines. If there is no interval, all of them are returned. The key
+    "all_candidates" is the accuracy of a random choice among all candidates; the key "chance" is the accuracy of a
+    random choice among the candidates that the cue can pick.
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0
@@ -190,7 +197,10 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
 
 
 def bar_text(name: str, value: float) -> str:
-    """Return the name of a baseline, or of chance ("all_candidates"), with its value, for use in a sentence."""
+    """Return the name and the accuracy of a baseline, for use in a sentence.
+
+    The name "all_candidates" stands for chance, a random choice among all candidates.
+    """
     return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
 
 

@@ -41,7 +41,7 @@ def format_short_percent(share: float) -> str:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number as text with its unit and interval, but p-values and counts without them.
+    """Return a number as text with its unit and its interval; a p-value or a count has neither of the two.
 
     Args:
         value: the number; None if it was not measured.
@@ -69,7 +69,10 @@ def format_range(low: float, high: float) -> str:
 
 
 def format_spread(spread: Spread | None) -> str:
-    """Return a median in percent, with lowest and highest value in brackets unless these round to the same text."""
+    """Return the median of several shares in percent, followed by the lowest and the highest share in brackets.
+
+    The brackets are left out if the lowest and the highest share round to the same number.
+    """
     if spread is None:
         return NOT_MEASURED
     median = format_percent(spread.median)
@@ -89,7 +92,7 @@ def duration_text(seconds: float) -> str:
 
 
 def format_p_value(value: float | None) -> str:
-    """Return a p-value with three decimals, or "< 0.001"."""
+    """Return a p-value with three decimals; "< 0.001" if it is smaller than 0.001."""
     return NOT_MEASURED if value is None else ("< 0.001" if value < 0.001 else f"{value:.3f}")
 
 
@@ -99,5 +102,5 @@ def _interval_after(span: Sequence[float] | None, digits: int) -> str:
 
 
 def with_minus(number: str) -> str:
-    """Replace the hyphen of a negative number by a minus sign, and drop it from a negative zero."""
+    """Replace the hyphen of a negative number by a minus sign; return a negative zero without a sign."""
     return number.replace("-", "−") if float(number) else number.lstrip("-")

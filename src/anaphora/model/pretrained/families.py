@@ -1,4 +1,7 @@
-"""Families of published encoders: conversion of config.json to our settings, and tensor names; no heavy imports."""
+"""Families of published encoders: names of their tensors, and conversion of their config.json to our settings.
+
+Importing this module does not import torch.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ class Family:
 
     Attributes:
         prefix: prefix of the encoder's tensor names in files that also contain a task-specific head.
-        fields: our names of shape settings, mapped to fields of config.json.
+        fields: our names of shape settings, each mapped to its field of config.json.
         block: prefix of a block's tensor names; the index of the block follows it.
-        tensors: our names of a block's modules, mapped to the published ones; each module has a weight and a bias.
-        output: our names of the parts of the vocabulary output, mapped to the names of their tensors or modules.
-        output_activation: activation of the vocabulary output; None if it is that of the encoder.
+        tensors: our name of each module of a block, mapped to its published name; a module has a weight and a bias.
+        output: our name of each part of the masked-LM head, mapped to the published name of the tensor or module.
+        output_activation: activation in the masked-LM head; None if the head uses the activation of the encoder.
         padded_positions: whether the first rows of the position-embedding table are reserved for padding.
     """
 
@@ -198,7 +201,7 @@ def encoder_settings(folder: Path) -> model_settings.Model:
 
 
 def is_tied(config: Mapping[str, Any]) -> bool:
-    """Return whether output layer and token embedding share weights; True if config.json does not specify it."""
+    """Return whether the output layer and the token embedding share weights; True if config.json has no such field."""
     return bool(config.get("tie_word_embeddings", True))
 
 
@@ -219,7 +222,10 @@ def has_vocabulary_output(folder: Path) -> bool:
 
 
 def output_bias(names: Collection[str], family: Family) -> str:
-    """Return the name of the bias of the vocabulary output: that under the decoder's name, if it is stored."""
+    """Return the name under which the bias of the vocabulary output is stored.
+
+    This is the name of the decoder's bias if `names` contains that name, otherwise the name in `family.output`.
+    """
     own = family.output["decoder"].replace("weight", "bias")
     return own if own in names else family.output["bias"]
 
@@ -236,7 +242,10 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """Return the tensor names of a safetensors file; empty if it is unreadable, which loading reports later."""
+    """Return the tensor names of a safetensors file; empty if the file is unreadable.
+
+    An unreadable file raises no error here, but when its weights are loaded.
+    """
     from safetensors import SafetensorError, safe_open  # imported late, since many commands do not read weights
 
     try:

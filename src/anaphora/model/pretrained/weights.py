@@ -39,8 +39,8 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
 
     The vector of token type 0, the type of every token in a single text, is added to all token embeddings; with a tied
-    output, this adds the same constant to all logits of a position. Rows of the position-embedding table
-    before the row of the first position are dropped.
+    output, this adds the same constant to all logits of a position. Rows of the position-embedding table that
+    are reserved for padding are dropped.
 
     Args:
         model: model that receives the weights, including the vocabulary output if the folder has one.
@@ -62,7 +62,10 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
 
 
 def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[str, Any], folder: Path) -> None:
-    """Check that the token that has no position in a family with padded positions is the padding token."""
+    """Check that `pad_token_id` is the tokenizer's padding token, for families with `padded_positions`.
+
+    These models give no position to the token with this id; our encoder gives one to every token of a text.
+    """
     padding = family.first_position(config) - 1
     if family.padded_positions and padding in rows and rows[PADDING] != padding:
         raise UserError(
@@ -82,7 +85,7 @@ def _load_state(module: nn.Module, state: Mapping[str, Tensor], folder: Path) ->
 
 
 def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
-    """Read the tensors of a file as float32, under the names of `current_tensor_name`."""
+    """Read the tensors of a file as float32, keyed by the names that `current_tensor_name` returns."""
     try:
         loaded = load_file(path)
     except (SafetensorError, OSError) as error:
@@ -125,13 +128,16 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return a published tensor's rows, one per token, in the order of our tokens; new tokens get the mean row."""
+    """Return the rows of a published tensor in the order of our tokens, one row per token.
+
+    `rows` has the row index of each of our tokens; a token with None gets the mean of all rows.
+    """
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
 def _transform_names(family: Family) -> Iterator[tuple[str, str]]:
-    """Yield our name and the published name of every tensor before the vocabulary logits."""
+    """Yield our name and the published name of each weight and bias of the dense layer and norm before the logits."""
     for part, kind in product(("dense", "norm"), ("weight", "bias")):
         yield f"transform.{part}.{kind}", f"{family.output[part]}.{kind}"
 
@@ -146,11 +152,11 @@ def _encoder_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
 
 
 def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """Convert an encoder to a BERT of `transformers`.
+    """Convert an encoder to a BERT model in the format of `transformers`.
 
     Args:
         encoder: encoder to convert.
-        output: vocabulary output of a BertForMaskedLM; None for a BertModel, the encoder alone.
+        output: vocabulary output, for a BertForMaskedLM; None for a BertModel, which has no vocabulary output.
 
     Returns:
         The content of config.json, and the tensors by name.

@@ -1,4 +1,4 @@
-"""Figure of shares as points with intervals, one row per label."""
+"""Figure that shows measured shares as points and their intervals as lines, with one row per label."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.31, 0.2
 class SharePoint:
     """Point of a figure: a measured share in [0, 1] with its interval and its baselines.
 
-    Points with the same label are in the same row of the figure; `measure` tells them apart.
+    Points with the same label are in the same row of the figure; `measure` names the measured quantity.
     """
 
     label: str

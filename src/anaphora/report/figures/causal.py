@@ -1,7 +1,7 @@
-"""Figures of the causal tests: knockout, ablation, patching, removal of equal weight, and dose-response.
+"""Figures of the causal tests: edge knockout, head ablation, row patching, removal of weight, and dose-response.
 
-An edge leads from an attending token to an attended one, here from the pronoun. A group is a language and a kind of
-cue. Each function returns None if nothing was measured.
+An edge leads from a query token, here the pronoun, to a token that the query attends to. A group of items has one
+language and one cue category (set cues or role cues). Each function returns None if nothing was measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the drop in task accuracy when an edge is knocked out or value-zeroed, by group, edge and set of heads."""
+    """Draw the drop in task accuracy if an edge is knocked out or the values along the edge are set to zero.
+
+    There is one bar for each group, kind of edge and set of heads, such as the chosen head or all heads of its layer.
+    """
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for group in kind_groups(cells):
@@ -72,7 +75,11 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the drop in task accuracy as more and more heads are ablated, best first, beside that for random heads."""
+    """Draw the drop in task accuracy over the number of ablated heads.
+
+    One curve is for the heads with the best candidate accuracy, the best head first. Another is for random heads of
+    the same layers.
+    """
     panels = []
     compared = False
     for group in kind_groups(cells):
@@ -103,9 +110,10 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the share of correct answers that flip if heads take the pronoun's row from the minimal pair's other item.
+    """Draw the share of correct answers that flip when the pronoun's attention rows are patched.
 
-    The curve is over the number of patched heads; a line marks the share for all heads of the chosen head's layer.
+    A patched head gets the row that it has in the other sentence of the minimal pair. The curve shows the share over
+    the number of patched heads; a horizontal line shows the share if all heads of the chosen head's layer are patched.
     """
     panels = []
     with_layer = False
@@ -136,7 +144,11 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the drop in task accuracy if weight is removed from the antecedent's edge, or as much from all others."""
+    """Draw the drop in task accuracy over the weight removed from edges of the chosen head.
+
+    One curve is for weight removed from the edge to the antecedent. The other is for the same weight removed from all
+    other edges of the pronoun.
+    """
     panels = []
     for group in kind_groups(cells):
         doses = group.cell.head_level.doses if group.cell.head_level else ()
@@ -161,7 +173,10 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
-    """Return the drop in task accuracy as a curve over the removed weight in %; None if no drop was measured."""
+    """Return a curve of the drop in task accuracy over the removed weight; None if no drop was measured.
+
+    `losses` has (removed weight in [0, 1], drop in percentage points, interval of the drop).
+    """
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:
         return None
@@ -172,7 +187,12 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw Spearman's rho between edges' scores in a map and logits lost by knockout, by group and kind of map."""
+    """Draw the correlation between the score of an edge in an attention map and the effect of knocking out this edge.
+
+    The effect is the decrease of the logit of the model's answer if the edge is knocked out in every head. The
+    correlation is Spearman's rho over the edges from pronouns to candidates, for each group and each kind of map, such
+    as raw weights or rollout.
+    """
     marks: Marks = {}
     for group in kind_groups(cells):
         for name, correlation in group.cell.dose_response.items():

@@ -47,12 +47,12 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
 def save_in_languages(
     draw: Callable[[], Mapping[str, Figure]], folder: Path, formats: Sequence[str], suffixes: Mapping[str, str]
 ) -> list[Path]:
-    """Write the figures that `draw` returns once per language, and return the paths.
+    """Draw and write the figures once in each language, and return the paths of all files.
 
     Args:
-        draw: function that returns the figures by name, in the current language.
+        draw: function that returns the figures in the current language, keyed by name.
         folder: output folder; if its name ends in "_", a prefix of the file names instead.
-        suffixes: suffix of the file names, by language.
+        suffixes: for each language code, the suffix of the file names of figures in this language.
     """
     paths = []
     before = folder if folder.name.endswith("_") else f"{folder}/"

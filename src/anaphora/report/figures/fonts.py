@@ -59,7 +59,10 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold), from the full font if installed, else the subset."""
+    """Return the font file of each weight (400 regular, 700 bold).
+
+    The files are those of the full font if it is installed, otherwise those of the subset in the package.
+    """
     return whole_font_files() or OWN_FONT_FILES
 
 
@@ -86,7 +89,7 @@ def missing_glyphs(text: str) -> set[str]:
 
 
 def drawable_text(text: str) -> str:
-    """Return a text with code points, such as "U+05D0", in place of characters without a glyph.
+    """Return a text in which characters without a glyph are replaced by their code points, such as "U+05D0".
 
     Unless the text is Chinese, typographic quotes and ellipses are replaced by ASCII characters, since the font has
     only full-width (one em) glyphs for them. `name_undrawn` reports the characters without a glyph.
@@ -99,7 +102,7 @@ def drawable_text(text: str) -> str:
 
 
 def name_undrawn() -> None:
-    """Print one line with the characters that `drawable_text` replaced and that no earlier line named, if any."""
+    """Print which characters `drawable_text` has replaced; print nothing if all of them were printed before."""
     name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
     _undrawn.clear()
 
@@ -194,7 +197,10 @@ def _open_font(file: Path) -> Any:
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Return the half-width glyph for each full-width glyph of a font, or the proportional one if there is none."""
+    """Return a mapping from full-width glyphs of a font to narrower glyphs for the same characters.
+
+    A full-width glyph is mapped to the half-width glyph if the font has one, otherwise to the proportional glyph.
+    """
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):
@@ -212,10 +218,10 @@ def write_subset(
     narrow: Iterable[str] = (),
     flavour: str | None = None,
 ) -> None:
-    """Write a TrueType font with the glyphs of `characters`, their cubic outlines converted to quadratic ones.
+    """Write a TrueType font with the glyphs of `characters`; cubic outlines are converted to quadratic ones.
 
-    Characters in `narrow` get the font's half-width or proportional glyphs instead of full-width ones. Characters
-    without a glyph in `source` are left out. `flavour` is "woff" for a compressed font.
+    For characters in `narrow`, half-width or proportional glyphs replace the full-width glyphs. Characters without a
+    glyph in `source` are left out. If `flavour` is "woff", the font is compressed.
     """
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.cu2quPen import Cu2QuPen

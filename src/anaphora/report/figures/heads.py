@@ -52,15 +52,15 @@ def head_grid_figure(
     A broken line outlines the heads above both chance and the 95th percentile of untrained models.
 
     Args:
-        scores: (L, H), finite; NaN in every head of a layer without attention, which is hatched.
-        chance: score drawn in white; scores equally far above and below it have equally dark colours.
+        scores: (L, H) candidate accuracies, finite; all NaN in a layer without attention. Such a layer is hatched.
+        chance: accuracy drawn in white; accuracies equally far above and below chance have equally dark colours.
         chosen: (layer, head) of the framed head.
         threshold: 95th percentile of candidate accuracy over untrained models, each with its own chosen head; None for
             no outline.
-        chosen_on: how the head was chosen, as in `ChosenHead`.
+        chosen_on: split on which the head was chosen, or that the user named it, as in `ChosenHead.chosen_on`.
 
     Raises:
-        UserError: scores of another shape or not finite, or a chosen head outside the grid.
+        UserError: the scores are not two-dimensional or not finite, or the chosen head is outside the grid.
     """
     values = _checked_scores(scores, "scores")
     layers, heads = values.shape
@@ -160,7 +160,8 @@ def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return the scores of all heads as an array, (L, H), with NaN in layers without attention.
 
     Raises:
-        UserError: another shape, no layer with attention, or a score that is not finite in such a layer.
+        UserError: the scores are not two-dimensional, no layer has attention, or a score in a layer with attention is
+            not finite.
     """
     values = np.asarray(scores, dtype=np.float64)
     finite_array(values[~np.isnan(values).all(axis=1)] if values.ndim == 2 else values, name, (None, None))
@@ -177,9 +178,9 @@ _WIDEST = 9.4
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Scores of all heads of one model, (L, H), with the chosen head, which is framed, a heading and a note.
+    """Grid of the candidate accuracies of all heads of one model, (L, H), with a heading (`name`) and a note.
 
-    Scores are NaN in layers without attention, which are hatched.
+    The chosen head is framed. A layer without attention, in which all scores are NaN, is hatched.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Figures of attention in sentences: heat map, the pronoun's row, and quads.
 
-A quad is a scene in every combination of cue and candidate order, usually four sentences.
+A quad combines each of two cues (words that decide which candidate is meant) with both orders of the two candidates:
+four sentences. With m candidates, there are m cues and m orders.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ from anaphora.report.figures.style import figure_style
 
 @dataclass(frozen=True, kw_only=True)
 class QuadCell:
-    """Sentence of a quad (a scene in every combination of cue and candidate order).
+    """Sentence of a quad (each of two cues combined with both orders of the candidates).
 
-    It has W words with their roles, and the attention weights from the pronoun, (W,), in one head.
+    The sentence has W words. `weights` has the attention weights from the pronoun to these words, (W,), in one head.
+    The pronoun and each candidate are given by the indices of their words.
     """
 
     words: Sequence[str]
@@ -74,14 +76,14 @@ def heat_map_figure(
     distractors: CandidateWords = (),
     attending: str = "pronoun",
 ) -> Figure:
-    """Draw the attention map of one head; rows are attending words, columns attended words.
+    """Draw the attention map of one head: each row is a query word, and each column is a word attended to.
 
     Args:
         words: W words, Chinese or English.
         weights: (W, W), finite and at least 0; the colour scale ends at 1, or at the largest weight if that is higher.
-        pronoun: index of the word whose row is framed, or indices of all its words; None frames no row.
-        antecedents, distractors: word indices of each correct and of each other candidate.
-        attending: role of the framed word, one of `FRAMED_ROLES`.
+        pronoun: index of the word whose row is framed; several indices frame several rows, and None frames no row.
+        antecedents, distractors: word indices of each correct candidate, and of each incorrect candidate.
+        attending: role of the word whose row is framed, one of `FRAMED_ROLES`.
 
     Raises:
         UserError: no words, invalid weights, or an index outside the sentence.
@@ -144,17 +146,18 @@ def pronoun_row_figure(
     attending: str = "pronoun",
     room: float = style.DOUBLE_COLUMN,
 ) -> Figure:
-    """Draw a sentence with words shaded by the pronoun's attention, and above each word its weight as a bar.
+    """Draw a sentence whose words are shaded by the pronoun's attention, with a bar above each word for its weight.
 
-    The weight is printed at the bar unless it is below `MIN_PRINTED_WEIGHT`. Below each candidate, the sum over its
-    words is printed; if it has a single word, nothing is printed at the bar. Long sentences wrap.
+    The weight is printed at the bar unless it is below `MIN_PRINTED_WEIGHT`. Below each candidate, the sum of the
+    weights of the candidate's words is printed; the bar of a candidate with a single word has no number. Long
+    sentences wrap.
 
     Args:
         words: W words, Chinese or English.
         weights: (W,), finite and at least 0.
-        pronoun: index of the pronoun, or indices of all its words.
-        antecedents, distractors: word indices of each correct and of each other candidate.
-        attending: role of the word that the row belongs to, one of `FRAMED_ROLES`.
+        pronoun: index of the pronoun, or the indices of all words of the pronoun.
+        antecedents, distractors: word indices of each correct candidate, and of each incorrect candidate.
+        attending: role of the word whose attention row is drawn, one of `FRAMED_ROLES`.
         room: maximum width of the figure in inches, beyond which the sentence wraps.
 
     Raises:
@@ -202,11 +205,13 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the sentences of a quad on one colour scale, in a grid whose rows are cues and columns candidate orders.
 
-    There are m cues and m candidate orders; `cells` has the m x m sentences row by row. A sentence has a check mark if
-    an antecedent gets more of the pronoun's weight than every other candidate, otherwise a cross.
+    A quad has m cues (words that decide which candidate is meant) and m candidate orders, with m usually 2. `cells` has
+    the m x m sentences, first those of the first cue. A sentence has a check mark if an antecedent gets more of the
+    pronoun's weight than every other candidate, otherwise a cross.
 
     Raises:
-        UserError: a number of cells that is not a square, or a cell that is invalid in `pronoun_row_figure`.
+        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, or an index is
+            outside its sentence.
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):
@@ -251,7 +256,10 @@ _CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 
 
 @dataclass(frozen=True)
 class _TextLine:
-    """Line of a sentence: (word index, left edge, width) of the box of each word, and length of the line, in inches."""
+    """Line of a sentence, drawn as one box per word; all sizes are in inches.
+
+    `places` has (word index, left edge, width) for each box; `length` is the length of the whole line.
+    """
 
     places: list[tuple[int, float, float]]
     length: float
@@ -271,7 +279,7 @@ class _SentenceStrip:
     def lines(self, available: float, least: float) -> list[_TextLine]:
         """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
-        The words of a candidate stay on one line, as does punctuation with the word before it.
+        The words of a candidate stay on one line. A punctuation mark stays on the line of the word before it.
         """
         gap = 0.035
         widths = [

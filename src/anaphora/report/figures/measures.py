@@ -1,6 +1,7 @@
-"""Figures of effects on attention, kinds of map, trained controls, strata and factors of the items.
+"""Figures of effects on attention, other attention maps, trained controls, and accuracy by attributes of the items.
 
-A group is a language and a kind of cue. Each function returns None if nothing was measured.
+A group of items has one language and one cue category (set cues or role cues). A trained control is a model trained
+like the run but with one change that should destroy alignment. Each function returns None if nothing was measured.
 """
 
 from __future__ import annotations
@@ -32,7 +33,11 @@ from anaphora.report.wording import (
 
 @figure_style()
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
-    """Draw the effects of meaning, position and entity on the pronoun's attention for every group, with intervals."""
+    """Draw three effects on the pronoun's attention to two candidates, with intervals, for every group.
+
+    The effects say how much weight follows the meaning of the sentence, the order of the candidates, and the
+    candidates themselves.
+    """
     groups = list(kind_groups(part))
     marks: Marks = {}
     for group in groups:
@@ -56,7 +61,10 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and weight on the antecedent in each kind of map, at its own chosen head or layer."""
+    """Draw candidate accuracy and weight on the antecedent for each kind of attention map, such as rollout.
+
+    Each kind of map is measured at the head or layer that was chosen for this kind of map.
+    """
     marks: Marks = {}
     panels: dict[str, None] = {}
     for name, scores in (part or {}).items():
@@ -84,7 +92,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
 
 @figure_style()
 def controls_figure(evidence: Evidence) -> Figure | None:
-    """Draw task and candidate accuracy of the run and its trained controls, with chance, for every group."""
+    """Draw the task accuracy and candidate accuracy of a run and of its trained controls, with chance, by group."""
     trained: dict[str, Control] = {name: each for name, each in (evidence.controls or {}).items() if each}
     if not trained:
         return None
@@ -103,7 +111,10 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 
 @figure_style()
 def strata_figure(part: Groups[Cell]) -> Figure | None:
-    """Draw task and candidate accuracy of the strata whose items are no main items (`Example.is_main`)."""
+    """Draw task accuracy and candidate accuracy for each stratum of items outside the headline (`Example.is_main`).
+
+    A stratum is a group of items built in the same way.
+    """
     marks: Marks = {}
     for language, cells in part.items():
         for name, cell in cells.items():
@@ -114,7 +125,11 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 
 @figure_style()
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
-    """Draw task and candidate accuracy by value of each factor of the items, except "template", which has too many."""
+    """Draw task accuracy and candidate accuracy for each value of each factor, except "template".
+
+    A factor is an attribute of an item by which results are grouped, such as the distance to the antecedent. The
+    factor "template" has too many values for a figure.
+    """
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
     for factor, languages in (part or {}).items():
@@ -134,7 +149,10 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
 
 
 def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """Return chance, task and candidate accuracy of a group of items as marks; empty if only chance is known."""
+    """Return marks for chance, task accuracy and candidate accuracy of a group of items.
+
+    The list is empty if neither of the two accuracies was measured.
+    """
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
     marks = marks_of(
         (cell.chance, None, style.MUTED, "tick"),
@@ -147,7 +165,7 @@ def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
 def _accuracy_figure(
     title: str, marks: Marks, rows: Sequence[tuple[str, bool]] = (), panels: Sequence[str] = ()
 ) -> Figure | None:
-    """Draw accuracies and chance on an axis from 0 to 100 %; return None if nothing is marked."""
+    """Draw accuracies and chance on an axis from 0 to 100 %; return None if there are no marks."""
     if not marks:
         return None
     key = (

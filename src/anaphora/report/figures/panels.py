@@ -1,4 +1,4 @@
-"""Building blocks of the evidence figures: panels with shared rows, and curves over a count.
+"""Building blocks of the evidence figures: panels with shared rows, and curves over a number or amount.
 
 Shares and accuracy drops are fractions in the data. The axes of curves, and of panels with `points`, are in percent or
 percentage points.
@@ -29,8 +29,8 @@ class Mark:
     Attributes:
         value: horizontal position of the mark.
         ends: (low, high) of the interval; None if there is none.
-        form: "bar", "hollow bar", a tick of `_TICKS`, a matplotlib marker, or "not measured", which is drawn as a dash
-            to differ from a bar of length 0.
+        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured". A mark of the form "not
+            measured" is a dash, so that it differs from a bar of length 0.
     """
 
     value: float
@@ -44,11 +44,12 @@ class Curve:
     """Curve drawn in a panel.
 
     Attributes:
-        counts, values: horizontal and vertical positions of the points.
+        counts: horizontal positions of the points, such as numbers of ablated heads.
+        values: vertical positions of the points.
         form: "line" for a line with points, "broken" for a dashed line, "dot" for a single point, or "level" for a
-            horizontal line at the only value, without counts.
-        low, high: ends of the interval at each point, None where unknown, drawn as a band or, for a "dot", as a line;
-            empty for no band.
+            horizontal line. A curve of the form "level" has one value and no counts.
+        low, high: lower and upper ends of the interval at each point; None at points without an interval. The
+            intervals are drawn as a band, or as a line if the form is "dot". If the ends are empty, nothing is drawn.
     """
 
     counts: Sequence[float]
@@ -76,7 +77,10 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a row name for `panel_figure`, which prints only its `text`; `heading` makes it unique."""
+    """Return a row name for `panel_figure` that is unique if several headings have rows with the same text.
+
+    `panel_figure` prints only the part `text` of this name.
+    """
     return f"{heading}{_BELOW}{text}"
 
 
@@ -106,10 +110,10 @@ def panel_figure(
     """Draw panels side by side with shared rows.
 
     Args:
-        rows: (name, whether it is a heading) from top to bottom; if empty, those of the marks.
-        panels: names of the panels; if empty, those of the marks.
-        marks: marks by (row, panel).
-        label, limits: label of the horizontal axes, with their lower and upper limit.
+        rows: (name, whether the row is a heading) from top to bottom; if empty, the rows in the keys of `marks`.
+        panels: names of the panels; if empty, the panels in the keys of `marks`.
+        marks: marks to draw, keyed by (row name, panel name).
+        label, limits: label of the horizontal axes, and the lower and upper limit of these axes.
         references: horizontal positions of vertical lines.
         points: whether axes are in percent or percentage points instead of shares.
         key: legend entries, (text, colour, form).
@@ -218,7 +222,10 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the interval of a bar filled from 0 to `filled`; where it lies inside the bar, its colour stands out."""
+    """Draw the interval of a bar that is filled from 0 to `filled`.
+
+    The part of the interval inside the filled area has a colour that contrasts with the bar.
+    """
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (

@@ -26,15 +26,18 @@ from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return two figures of one head by name: "heat_map", its attention map, and "pronoun_row", the pronoun's row.
+    """Return two figures of one head: its attention map, under "heat_map", and the pronoun's row, under "pronoun_row".
 
-    `maps` is (L, H, W, W) over the sentence's words, in the order of `word_weights`.
+    `maps` has the attention maps of all heads, (L, H, W, W), over the sentence's words in the order of `word_weights`.
     """
     return {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
 
 
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
-    """Draw the attention map of one head; `maps` has those of all heads, (L, H, W, W), over the sentence's words."""
+    """Draw the attention map of one head.
+
+    `maps` has the attention maps of all heads, (L, H, W, W), over the sentence's words.
+    """
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = maps[head.layer, head.head]
@@ -64,9 +67,9 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], Cand
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad, sorted by cue and then candidate order, with the pronoun's row of one head.
+    """Return the sentences of a quad with the pronoun's row in one head, sorted by cue and then by candidate order.
 
-    `records` are those of a scene in every combination of cue and candidate order (a quad).
+    A quad combines each of two cues with both orders of the candidates; `records` has one record per sentence.
     """
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
@@ -74,7 +77,10 @@ def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]
 
 
 def scores_figure(evidence: Evidence) -> Figure:
-    """Draw task and candidate accuracy of every language and kind of cue, with chance and baselines."""
+    """Draw task accuracy and candidate accuracy, with chance and baselines.
+
+    There is a row for each language as a whole and for each cue category (set cues, role cues) of the language.
+    """
     points = []
     for group in all_groups(evidence.scores):
         cell = group.cell
@@ -106,7 +112,7 @@ def alignment_through_training(validations: Sequence[Mapping[str, float]], head:
         chance: chance accuracy on the development split, 0 to 1.
 
     Returns:
-        The figure; None for fewer than two validations or records without candidate accuracy.
+        The figure; None if there are fewer than two validations, or if the records have no candidate accuracy.
     """
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
@@ -146,9 +152,10 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as it is written in the text, with an ellipsis for words between its parts.
+    """Return the cue as it is written in the text, with an ellipsis for words between the parts of the cue.
 
-    If the text lacks the cue, it is returned as stored in the example; "" if the example has no cue.
+    If the cue does not occur in the text, the cue that is stored in the example is returned. If the example has no
+    cue, the result is "".
     """
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)

@@ -176,7 +176,7 @@ def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, 
 
 
 def tick_style(rank: int) -> dict[str, Any]:
-    """Return the line style of the ticks of baseline number `rank`, from 0; styles repeat after 12 baselines."""
+    """Return the line style for ticks of the baseline with index `rank`; styles repeat after 12 baselines."""
     patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)), (0, (2.2, 0.7, 0.6, 0.7)))
     colours = (style.INK, style.MUTED, style.OTHER)
     return {"linestyle": patterns[rank % 4], "color": colours[rank // 4 % 3], "linewidth": 1.3}
@@ -297,7 +297,7 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
     """Return values as a float array of the given shape, in which None allows any size.
 
     Raises:
-        UserError: another shape, no values, or values that are not finite.
+        UserError: the values do not have this shape, there are no values, or a value is not finite.
     """
     array = np.asarray(values, dtype=np.float64)
     fits = array.ndim == len(shape) and all(want in (None, has) for want, has in zip(shape, array.shape, strict=False))
@@ -314,7 +314,8 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 class WordRoles:
     """Roles of the W words of a sentence: pronoun, antecedent or other candidate.
 
-    A word with several roles counts as the pronoun, or else as an antecedent.
+    A word that is in both the pronoun and a candidate counts as the pronoun. A word that is in both an antecedent and
+    another candidate counts as the antecedent.
 
     Args:
         count: number of words, W.
@@ -346,11 +347,11 @@ class WordRoles:
             self._of.update((index, attending) for index in checked_indices(pronoun, count, "pronoun"))
 
     def of(self, index: int) -> str | None:
-        """Return the role of the word with this index; None if it has none."""
+        """Return the role of the word with this index; None if the word has no role."""
         return self._of.get(index)
 
     def colour(self, index: int, other: str = style.OTHER) -> str:
-        """Return the colour of a word's role, or `other` if it has none."""
+        """Return the colour of the role of a word; `other` if the word has no role."""
         return ROLE_COLOURS.get(self._of.get(index, ""), other)
 
     def present(self) -> list[str]:
@@ -367,7 +368,7 @@ class WordRoles:
 
 
 def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:
-    """Underline a word in the colour of its role; for one of `FRAMED_ROLES`, draw a small frame instead."""
+    """Draw a line in the colour of the role `name`, or a small frame if the role is one of `FRAMED_ROLES`."""
     # The antecedent's line is solid and the others' dashed, so that roles differ in greyscale too.
     if name in FRAMED_ROLES:
         canvas.add_patch(role_frame(left, height - 0.045, right - left, 0.09, name, 1.2))
