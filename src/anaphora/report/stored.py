@@ -39,7 +39,10 @@ def stored_sentence(text: str) -> str:
 
 
 def observed_text(text: str) -> str:
-    """Translate the stored result of a trained control: its accuracies and, if they are unexpected, what they mean."""
+    """Translate the stored result of a trained control.
+
+    The result has the accuracies of the control and, if these are unexpected, an explanation of what follows.
+    """
     checks = list(_CHECK.finditer(text))
     if not checks:
         return stored_sentence(text)

@@ -29,11 +29,13 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 
 
 def causal_table(evidence: Evidence) -> TableElement:
-    """Return a table of the causal tests, with rows for each language as a whole and for each of its kinds of cue.
+    """Return a table of the causal tests.
 
-    The columns are the number of items; the task accuracy; its drops when the pronoun's edge to the antecedent is
-    knocked out in the chosen head, knocked out in its layer, and value-zeroed in its layer; and the share of correct
-    answers that flip when the layer takes the pronoun's rows from the other sentence of the minimal pair.
+    There is one row for each language as a whole, and one for each cue category (set cues, role cues) of the language.
+    The columns are the number of items, the task accuracy, and three drops in task accuracy: if the pronoun's edge to
+    the antecedent is knocked out in the chosen head; if it is knocked out in all heads of this layer; and if the values
+    along it are set to zero in all heads of this layer. The last column is the share of correct answers that flip if
+    the heads of this layer get the pronoun's rows from the other sentence of the minimal pair.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -58,7 +60,10 @@ def _loss(loss: KnockoutLoss | None) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return a table of the causal tests of the chosen head alone, one row per language and kind of cue with tests."""
+    """Return a table of the causal tests of the chosen head alone.
+
+    There is one row for each language and cue category (set cues, role cues) with such tests.
+    """
     rows = [
         {
             _("language, cue"): group.label,
@@ -75,9 +80,10 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table of the weight on the antecedent from the pronoun, and from the other word that gives it most.
+    """Return a table that compares the attention weight on the antecedent from the pronoun and from another word.
 
-    There is one row per language and kind of cue.
+    The other word is the one that gives the antecedent the most weight. There is one row for each language and cue
+    category (set cues, role cues).
     """
     rows = [
         {
@@ -94,8 +100,8 @@ def specificity_table(evidence: Evidence) -> TableElement:
 def dose_table(evidence: Evidence) -> TableElement:
     """Return a table of drops in task accuracy when weight is removed from the pronoun's row in the chosen head.
 
-    The same weight is removed from the edge to the antecedent and, for comparison, from all other edges. There is one
-    row per language, kind of cue and removed weight.
+    The weight is removed from the edge to the antecedent, or, for comparison, the same weight from all other edges.
+    There is one row for each language, cue category (set cues, role cues) and removed weight.
     """
     rows = [
         {
@@ -112,9 +118,10 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of where the chosen head's weight goes, in % by sort of word, if the antecedent's edge is masked.
+    """Return a table of where the chosen head's weight goes if the pronoun's edge to the antecedent is masked.
 
-    There is one row per language and kind of cue for which this was measured.
+    The columns are shares of the freed weight, in %: on distractors, the cue, the pronoun itself, special tokens and
+    other words. There is one row for each language and cue category (set cues, role cues) that was measured.
     """
     names = {
         "distractors": _("distractors"),
@@ -132,10 +139,11 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return a table of the scores by language and level: how much of an item's composition occurred in training.
+    """Return a table of the scores by language and composition level.
 
-    Without items of the cue type `composition`, the table is empty. `shortcut` is the format string of the best
-    shortcut's cell, with the placeholders {name} and {accuracy}.
+    The level says whether an item's predicate and state occurred together in training in both voices, one, or neither.
+    If there are no items of the cue type `composition`, the table is empty. `shortcut` is the format string for the
+    best shortcut, with the placeholders {name} and {accuracy}.
     """
     # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.
     names = baseline_names() | shortcut_names()
@@ -262,7 +270,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield for each language and kind of cue the columns "language" and "kind", and the measurement."""
+    """Yield (columns, measurement) for each language and cue category; the columns are "language" and "kind"."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell

@@ -59,10 +59,11 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdicts on the claim that pronouns attend to antecedents and that the answers depend on it.
+    """Print the verdicts on a run.
 
-    There is one line per language and kind of cue for the layer of the chosen head, and one for the head alone, with
-    the rules that fail or were not measured.
+    The claim is that pronouns attend to their antecedents and that the model's answers depend on this attention.
+    Each language and cue category (set cues, role cues) has one line for the layer of the chosen head and one line for
+    the head alone. A line names the rules that fail and the rules that were not measured.
     """
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
@@ -227,7 +228,10 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return the labels of controls, languages and kinds of cue by key; in English, a label is the key itself."""
+    """Return the labels of trained controls, languages and cue categories, keyed by the names that users type.
+
+    In English, each label is the key itself.
+    """
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

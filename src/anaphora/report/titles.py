@@ -48,10 +48,10 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, with lines for the results of `groups_by_case`.
+    """Return a title on the accuracy of the chosen head, with a line for each result that `groups_by_case` returns.
 
-    The results "points" and "unmeasured" share a line. Each language or kind of cue with the result "ordinary" has its
-    own line. Those with the result "unsolved" are on one line if the model answered and on another if it did not.
+    The results "points" and "unmeasured" share a line. Each group of items with the result "ordinary" has its own line.
+    Groups with the result "unsolved" share one line if the model answered their items, and another line if not.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -146,8 +146,8 @@ def heads_title(
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
     """Return a title with the number of sentences of a quad in which the antecedent gets the most weight.
 
-    A quad is a scene in every combination of cue and candidate order. The antecedent's weight is compared with that of
-    the other candidates.
+    A quad combines each of two cues with both orders of the candidates: four sentences. The antecedent's weight is
+    compared with the weight of each other candidate.
     """
     right = sum(cell.antecedent_is_strongest() for cell in cells)
     if right == len(cells):
@@ -179,13 +179,13 @@ def attention_title(
 ) -> str:
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
-    If every antecedent has less, the title also names the antecedent with the most weight. If the share is below one
-    half, the title says that the weight is spread.
+    If every antecedent has a smaller share, the title also names the antecedent with the largest share. If no share is
+    at least one half, the title says that the attention is spread over several words.
 
     Args:
-        weights: (W,) attention weights of the words.
-        attending: indices of the attending words.
-        antecedents, distractors: word indices of each correct and of each other candidate.
+        weights: (W,) attention weights on the words.
+        attending: indices of the query words, such as those of the pronoun.
+        antecedents, distractors: word indices of each correct candidate, and of each incorrect candidate.
     """
     roles = WordRoles(len(words), attending, antecedents, distractors)
     units = list(_attended_units(words, weights, roles, attending))
@@ -231,9 +231,10 @@ def attention_title(
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """Candidate, or word that belongs to no candidate, with its share of an attention row.
+    """Part of a sentence that gets attention, with its share of an attention row.
 
-    `role` is "antecedent", "distractor", "attending" or "word".
+    The part is a candidate (`role` "antecedent" or "distractor"), the query words ("attending"), or one other word
+    ("word").
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Names of measures, heads, languages and kinds of cue, and lists in sentences, in the language of the page.
+"""Names of measures, heads, languages and cue categories, and lists in sentences, in the language of the page.
 
 Every function translates when it is called, since one process may write pages in two languages.
 """
@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of `name`, a key with underscores or spaces; if `names` lacks it, the key itself with spaces."""
+    """Return the label of `name`, a key of `names` in which spaces may replace underscores.
+
+    If `names` lacks this key, the result is `name` with spaces instead of underscores.
+    """
     return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
 
@@ -28,7 +31,7 @@ def language_name(code: str) -> str:
 
 
 def group_label(code: str, kind: str) -> str:
-    """Return the label of a language and kind of cue: "English, role cues", or "English" for the kind "all"."""
+    """Return the label of a language and a cue category: "English, role cues", or "English" if `kind` is "all"."""
     name = language_name(code)
     if kind == "all":
         return name
@@ -37,7 +40,10 @@ def group_label(code: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """Measurement on the items of one language and kind of cue; `kind` is "all" for the whole language."""
+    """Measurement on the items of one language and one cue category (`kind`: "set" or "role").
+
+    If `kind` is "all", the measurement is on all items of the language.
+    """
 
     language: str
     kind: str
@@ -49,12 +55,15 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the measurement of each language and kind of cue, or of the whole language if its items have no kind."""
+    """Yield the measurement on each cue category (set cues, role cues) of each language.
+
+    For a language whose items have no cue category, the measurement on all items is yielded.
+    """
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the measurement of each language as a whole, followed by those of its kinds of cue."""
+    """Yield, for each language, the measurement on all items and then those on each cue category (set, role)."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))
 
 
@@ -81,7 +90,7 @@ def heads_listed(heads: Sequence[tuple[int, int]]) -> str:
 
 
 def value_label(value: str) -> str:
-    """Return the label of a value of an item's factor; a range such as "3-5" gets an en dash."""
+    """Return the label for a value of a factor (an attribute of items), such as "3–5" with an en dash for "3-5"."""
     ends = re.fullmatch(r"(\d+)-(\d+)", value)
     return _("{low}–{high}").format(low=ends[1], high=ends[2]) if ends else label(factor_value_names(), value)
 

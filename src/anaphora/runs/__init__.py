@@ -1,1 +1,1 @@
-"""Training runs: directories with settings and weights, start models, items to evaluate, machine and processes."""
+"""Training runs: run directories, models from which training starts, items to evaluate, and the training machine."""

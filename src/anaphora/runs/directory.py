@@ -78,17 +78,20 @@ class Run:
 
     @property
     def files(self) -> RunFiles:
-        """Return the paths of the run's own files, in `origin` if it is known; new measurements go to `directory`."""
+        """Return the paths of the run's own files: those in `origin`, or in `directory` if `origin` is None.
+
+        New measurements are always written to `directory`.
+        """
         return RunFiles(self.origin or self.directory)
 
     @property
     def is_pretrained(self) -> bool:
-        """Return whether the run is pretrained weights opened as a run."""
+        """Return whether the run consists of pretrained weights that were opened as a run."""
         return isinstance(self.config.data, NoData)
 
     @property
     def is_encoder_alone(self) -> bool:
-        """Return whether the run is pretrained weights without an output layer over the vocabulary."""
+        """Return whether the run consists of pretrained weights without an output layer over the vocabulary."""
         return self.is_pretrained and not self.config.model.output_transform
 
     @property
@@ -125,15 +128,19 @@ def locked_run(directory: Path) -> Iterator[None]:
 
 
 def tidy(directory: Path) -> None:
-    """Remove a killed process's leftovers from a run directory, unless it is locked or cannot be written."""
+    """Remove the files that a killed process has left in a run directory.
+
+    Nothing is removed if the directory is locked or cannot be written.
+    """
     with suppress(UserError), locked_run(directory):
         pass
 
 
 def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:
-    """Write a model's weights atomically, with the digests of the weights and of the tokenizer's file, if given.
+    """Write a model's weights atomically, with a hash of the weights.
 
-    Tied weights are written once.
+    If `tokenizer`, the path of the tokenizer's file, is given, a hash of this file is written too. Tied weights are
+    written once.
     """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
@@ -151,7 +158,7 @@ def distinct_tensors(model: PronounModel) -> dict[str, torch.Tensor]:
 
 
 def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> None:
-    """Write the tokenizer and then the settings of a run, which can be resumed as soon as its settings exist."""
+    """Write the tokenizer of a run, and then its settings; the run can be resumed as soon as its settings exist."""
     write_text(layout.tokenizer, tokenizer.dumps())
     write_text(layout.config, config_yaml(config))
 
@@ -161,14 +168,14 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
     Args:
         directory: folder of the run or of the weights; "hf://owner/name" for a model on the hub, which is downloaded;
-            or "shipped" for the run inside the package. Measurements on a local run go to its folder, on any other
-            model to `results_folder`.
+            or "shipped" for the run inside the package. Measurements on a local run are written to the folder of the
+            run; measurements on any other model are written to the folder that `results_folder` returns.
         device: device for the model, by default the CPU.
 
     Raises:
         UserError: the model cannot be downloaded, the packaged run is missing, the folder holds neither a run nor
-            weights, training has not finished, a file is broken, our encoder does not support the weights, or this
-            machine lacks the device.
+            weights, training has not finished, a file is broken, the encoder of this package does not support the
+            weights, or this machine lacks the device.
     """
     computes_on = torch_device((device or Device()).device)
     name = str(directory)
@@ -213,13 +220,13 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
     """Load the weights of a run into a model; 16-bit values become float32.
 
     Args:
-        path: path of the weights, final or best so far.
-        tied_output: whether the output layer shares the embedding's weights, which the file then holds once.
+        path: file of the final weights, or of the best weights so far.
+        tied_output: whether the output layer shares the weights of the token embedding; if so, the file has them once.
 
     Raises:
         FileNotFoundError: the file does not exist.
-        UserError: the file is damaged, was written with another tokenizer, does not match the settings, or has values
-            that are not finite or neither float32 nor float16.
+        UserError: the file is damaged, was written with another tokenizer or does not match the settings; or a value is
+            not finite, or is neither float32 nor float16.
     """
     way_out = "train again or restore the file"
     arrays, digests = read_arrays(path, way_out)
@@ -260,7 +267,7 @@ def pretrained_run(folder: Path) -> Run:
 
 
 def training_record(directory: Path) -> dict[str, Any]:
-    """Return the content of `training.json`; empty if it is missing.
+    """Return the content of the file `training.json` in a run directory; empty if the file is missing.
 
     Raises:
         UserError: the file is damaged.
@@ -278,7 +285,7 @@ def training_record(directory: Path) -> dict[str, Any]:
 
 
 def other_training_items(data: Data, run: str) -> str:
-    """Return the error message for data that no longer contain the training items of a run."""
+    """Return the error message for the case that the data no longer contain the items on which a run was trained."""
     return (
         f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
         "work in the folder where it was trained, or train again"
@@ -299,7 +306,7 @@ _RECORD = {
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, measured at the checkpoint that a finished run kept.
+    """Return the value that a sweep minimises, measured at the checkpoint whose weights a finished run has stored.
 
     Args:
         name: "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.

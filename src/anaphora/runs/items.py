@@ -1,6 +1,6 @@
-"""Items of cached splits, the splits on which a command evaluates a run, and digests to detect outdated results.
+"""Items of cached splits, the splits on which a command evaluates a run, and hashes to detect outdated results.
 
-Each digest has 16 hexadecimal digits.
+Each hash has 16 hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from anaphora.settings.model.encoder import check_length
 class EvaluationSplits:
     """Examples that a command uses, sampled from each split if their number is limited.
 
-    `measured` are the examples of `split`, the split to evaluate.
+    `split` is the name of the split to evaluate, and `measured` has the examples of this split.
     """
 
     training: Sequence[Example]
@@ -44,7 +44,10 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus of `data`, by default the run's own, whose training items must be unchanged."""
+    """Return the corpus with the settings `data`; by default, the corpus on which the run was trained.
+
+    If `data` is not given, a UserError is raised if the training items of the corpus have changed since training.
+    """
     return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
 
@@ -78,8 +81,9 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
     """Return the training, development and evaluation examples that a command uses.
 
     Args:
-        data: data settings of the items; by default the run's own.
-        items: approximate number of items per split, in whole groups; by default the run's own limit, or all items.
+        data: settings of the corpus; by default those of the corpus on which the run was trained.
+        items: approximate number of items per split; groups of items are not divided. By default, the limit in the
+            run's settings, or all items if there is no limit.
 
     Raises:
         UserError: the data have no pronoun items or cannot be read, the split is empty, or the run's own data have
@@ -113,27 +117,32 @@ def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
 
 
 def analysis_code_digest(*more: str) -> str:
-    """Return a digest of the analysis code, the modules `more`, all code that these import, and torch's version."""
+    """Return a hash of the code that can change the results of the analysis, and of torch's version.
+
+    This code is that of `anaphora.analysis`, of the modules named in `more`, and of all modules of this package that
+    these import.
+    """
     return hashlib.sha256(f"{code_digest('anaphora.analysis', *more)} {torch.__version__}".encode()).hexdigest()[:16]
 
 
 def weights_digest(run: Run) -> str:
-    """Return a digest of the file `run.files.weights`, or the `model_digest` if there is no such file.
+    """Return a hash of the file `run.files.weights`; if there is no such file, the hash that `model_digest` returns.
 
-    Pretrained weights always have the latter, so that it is the same for a local folder and for the hub.
+    For pretrained weights, the result is always that of `model_digest`, so that a model has the same hash in a local
+    folder and on the hub.
     """
     has_file = not run.is_pretrained and run.files.weights.exists()
     return file_digest(run.files.weights)[:16] if has_file else model_digest(run)
 
 
 def model_digest(run: Run) -> str:
-    """Return a digest of a run's weights, model settings and tokenizer, independent of the format of their files."""
+    """Return a hash of a run's weights, model settings and tokenizer; it does not depend on the format of the files."""
     weights = arrays_digest({name: tensor.numpy() for name, tensor in distinct_tensors(run.model).items()})
     return hashlib.sha256(f"{weights} {run.config.model!r} {run.tokenizer.dumps()}".encode()).hexdigest()[:16]
 
 
 def examples_digest(examples: Iterable[Example | Text]) -> str:
-    """Return a digest of items that does not depend on the format of their file."""
+    """Return a hash of the content of items; it does not depend on the format of the file from which they were read."""
     items = hashlib.sha256()
     for example in examples:
         record = to_record(example) if isinstance(example, Example) else asdict(example)
@@ -142,7 +151,10 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
 
 
 class StoredExamples(Sequence[Example]):
-    """Examples of a cached split, all or those with indices `numbers`; all are decoded at the first access."""
+    """Examples of a cached split, decoded together when one of them is accessed for the first time.
+
+    `numbers` has the indices of the examples in the split; if None, all examples of the split are used.
+    """
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers
@@ -161,7 +173,7 @@ class StoredExamples(Sequence[Example]):
         return self._corpus.examples(self._split, self._numbers)
 
     def questions(self) -> list[Question]:
-        """Return the text and the start of the pronoun of each example, without decoding the examples."""
+        """Return, for each example, the text and the index at which the pronoun starts, without decoding examples."""
         return self._corpus.questions(self._split, self._numbers)
 
     def counts(self) -> list[tuple[int, int]]:
@@ -170,7 +182,7 @@ class StoredExamples(Sequence[Example]):
 
 
 class StreamedExamples(StoredExamples):
-    """Examples of a cached split that are decoded chunk by chunk on every pass, and not kept in memory."""
+    """Examples of a cached split that are decoded chunk by chunk in every iteration, and not stored in memory."""
 
     def __getitem__(self, index: Any) -> Any:
         numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]
@@ -184,7 +196,7 @@ class StreamedExamples(StoredExamples):
 
 
 def questions_of(examples: Sequence[Example]) -> list[Question]:
-    """Return the text and the start of the pronoun of each example; cached examples are not decoded."""
+    """Return, for each example, its text and the index at which the pronoun starts; cached examples are not decoded."""
     if isinstance(examples, StoredExamples):
         return examples.questions()
     return [example.question for example in examples]

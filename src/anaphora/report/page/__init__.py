@@ -1,1 +1,1 @@
-"""Offline page of the report."""
+"""HTML page of the report, which works offline."""

@@ -55,13 +55,13 @@ def head_note(
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
-    If the largest weight on a candidate is below `LEAST_WEIGHT`, the pronoun counts as attending to none.
+    If every weight on a candidate is below `LEAST_WEIGHT`, the note says that the pronoun attends to no candidate.
 
     Args:
         layer, head: indices of the head, from 0.
         candidates: texts of the M candidates.
         weights: (M,) weights from the pronoun to the candidates in this head.
-        answer: index of the candidate that the model chose; None for none of them.
+        answer: index of the candidate that the model chose; None if the model chose no candidate.
         is_supervised: whether a training loss supervised the attention of this head.
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)

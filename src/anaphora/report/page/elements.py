@@ -1,4 +1,4 @@
-"""Building blocks of the report: its content for one run, and sections of figures, tables and sentences."""
+"""Building blocks of the report: the content for one run, and sections of figures, tables and sentences."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class ReportRun:
         heads: (L, H) candidate accuracy of every head on the development split, by language.
         heads_chance: mean share of correct candidates on the development split, by language.
         chance: mean share of correct candidates over all languages of the development split.
-        quads: quads to show, scenes in every combination of cue and candidate order, each as (language, kind of cue,
-            four sentences).
-        sentences: sentences of the page's explorer, with this run's maps and answers.
-        is_explored: whether the page's explorer shows these sentences, so that examples can link to it.
-        unread: evaluated items with mentions that the model's vocabulary lacks; None if there are none.
+        quads: quads to show, each as (language, cue category, four sentences). The sentences combine each of two cues
+            with both orders of the candidates.
+        sentences: sentences for the page's explorer of attention maps, with this run's maps and answers.
+        is_explored: whether the page's explorer shows these sentences, so that examples can link to the explorer.
+        unread: parts of pronouns and candidates that the model's vocabulary lacks; None if there are no such parts.
     """
 
     name: str
@@ -84,7 +84,10 @@ class TableElement:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Result of one rule of a verdict or of a study, as texts; `passed` is None if the rule could not be checked."""
+    """Result of one rule that a verdict or the outcome of a study depends on, in words.
+
+    `passed` is None if the rule could not be checked.
+    """
 
     rule: str
     question: str
@@ -95,7 +98,7 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """Verdict on a claim for one language and kind of cue, or for all items if `label` is empty.
+    """Verdict on a claim for the items of one language and cue category, or for all items if `label` is empty.
 
     Attributes:
         verdict: verdict in words, such as "supported".
@@ -115,9 +118,9 @@ class VerdictElement:
     """Page element with verdicts as traffic lights, each with a table of its rules.
 
     Attributes:
-        columns: headings of the rows' numbers.
+        columns: headings for the numbers in the rows.
         note: explanation of the columns, below the title; may be empty.
-        counted: noun for the rules of a row, "rules" or "conditions".
+        counted: what the page calls the rules in the count of rules that hold: "rules" or "conditions".
     """
 
     kind: ClassVar[str] = "verdict"
@@ -169,7 +172,7 @@ class ShadedSentence:
 
     Attributes:
         identity: id of the sentence in the page's explorer; None if it is not shown there.
-        factors: kind and type of the cue; empty if unknown.
+        factors: category of the cue (set or role) and type of the cue (such as causality), as a text; empty if unknown.
         answer: text of the model's answer; a dash if the model gives none.
     """
 
@@ -180,7 +183,10 @@ class ShadedSentence:
     answer: str
 
     def unbroken(self) -> list[list[ShadedWord]]:
-        """Return the words in groups without a line break inside: each word with its punctuation."""
+        """Return the words in groups that no line break may divide.
+
+        A group is a word with the punctuation marks attached to this word.
+        """
         groups: list[list[ShadedWord]] = []
         opened = False
         for word in self.words:
@@ -247,7 +253,7 @@ class Section:
 
 
 def table_of(rows: Sequence[Mapping[str, str]], title: str, texts: int = 1, folded: bool = False) -> TableElement:
-    """Return a table from rows that map column names to cells; without rows, it has no columns."""
+    """Return a table from rows that map column names to cells; if there are no rows, the table has no columns."""
     cells = [list(row.values()) for row in rows]
     return TableElement(title=title, columns=list(rows[0]) if rows else [], rows=cells, texts=texts, folded=folded)
 

@@ -1,6 +1,7 @@
-"""Data of the explorer, the part of a page that shows attention maps of sentences, as its script reads them.
+"""Data of the explorer, the part of a page that shows attention maps of sentences.
 
-The data are entries of sentences with packed maps, and phrases.
+The data are in the format that the explorer's script reads: one entry per sentence, with encoded attention maps, and
+the phrases that the explorer shows.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
     Returns:
         One dictionary per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
-        base64 of uint8}}}. There are W words; all indices count words, and the pronoun and each candidate are lists of
-        word indices.
-        "answer" is the text of the chosen candidate, "" for none of them, None if there is no answer. "right" and
-        "head_right" say whether the answer and the chosen head are right; "right" is None if there is no answer.
-        "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W), which the script of a page does not get.
+        base64 of uint8}}}. There are W words. "pronoun" and each candidate are lists of word indices.
+        "answer" is the text of the candidate that the model chose, "" if the model chose no candidate, and None if
+        there is no answer. "right" says whether the answer is right (None if there is no answer), and "head_right"
+        whether the pronoun attends most to an antecedent in the chosen head.
+        The key "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W); it is left out of pages.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -79,9 +80,10 @@ def attention_entry(
     """Return an entry of the page's explorer for a text with the attention maps of all heads.
 
     Args:
-        spans: (start, end) character span of each of the W words; empty spans are special tokens.
-        weights: (L, H, W, W); layers without attention are listed in the map's "blank_layers", unless no layer has any.
-        example: the text with pronoun and candidates; None for an entry without them.
+        spans: (start, end) character span of each of the W words; the span of a special token is empty.
+        weights: (L, H, W, W). Layers without attention are listed under "blank_layers" of the map, but not if all
+            layers are without attention.
+        example: the text with a pronoun and candidates; None for an entry without a pronoun and candidates.
     """
     attending = attending_layers(weights)
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
@@ -115,7 +117,7 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
-    """Return the pronoun's attention weights in one head, (W,), averaged over its words, from an explorer entry."""
+    """Return the attention weights from the pronoun to each word in one head, (W,), from an explorer entry."""
     return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
 
 
@@ -157,7 +159,7 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
     """Decode an attention map encoded by `pack_map`: (L, H, W, W) in [0, 1].
 
     Raises:
-        UserError: a shape without four axes, or a number of bytes that does not match it.
+        UserError: the shape does not have four axes, or the number of bytes does not match the shape.
     """
     data = np.frombuffer(base64.b64decode(stored["data"]), dtype=np.uint8)
     shape = tuple(int(size) for size in stored["shape"])
@@ -180,7 +182,10 @@ def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the explorer's phrases and its names of maps, languages and factor values, by group and then by key."""
+    """Return the phrases of the explorer, and the labels of maps, languages and attributes of items.
+
+    The result maps the name of each group ("phrases", "maps", "languages", "values") to texts keyed by name.
+    """
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),
@@ -191,7 +196,7 @@ def explorer_words() -> dict[str, dict[str, str]]:
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return the phrases of the explorer, under their keys in its script."""
+    """Return the phrases of the explorer under the keys that the explorer's script uses."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

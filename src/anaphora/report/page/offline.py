@@ -63,7 +63,10 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Split a table cell into a number with its unit and the interval or text after it; "" if nothing follows."""
+    """Split the text of a table cell into two parts: a number with its unit, and the interval or text that follows.
+
+    If nothing follows, the second part is "".
+    """
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
@@ -106,9 +109,9 @@ def with_units(text: str) -> str:
 
 
 def with_fonts(html: str, text: Iterable[str]) -> str:
-    """Return a page in which fonts for the characters of `text` replace `FONT_MARK`, with no-break spaces before units.
+    """Insert fonts into an HTML page, in place of `FONT_MARK`, and no-break spaces before units; return the page.
 
-    Letters without a glyph are reported on the console.
+    The fonts have the glyphs for the characters of `text`. Letters without a glyph are reported on the console.
     """
     parts = _SCRIPT_OR_STYLE.split(html)  # odd parts are scripts and styles, which stay unchanged
     html = "".join(part if index % 2 else with_units(part) for index, part in enumerate(parts))
@@ -166,7 +169,7 @@ def _font_faces(text: Iterable[str]) -> str:
 
 
 def name_left_to_reader(text: Iterable[str]) -> None:
-    """Print which letters and Chinese characters have no glyph, so that a page leaves them to the reader's fonts."""
+    """Print which letters and Chinese characters have no glyph; a browser shows these in another font, if it can."""
     from anaphora.report.figures.fonts import missing_glyphs, name_missing
 
     letters = "".join(filter(_is_letter, set(text)))
@@ -178,7 +181,10 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the suffix of the page's file name by language: ".zh" for Chinese beside English, otherwise empty."""
+    """Return the suffix of the page's file name for each language of the page.
+
+    With pages in both languages, the suffix is ".zh" for Chinese and empty for English; for a single page, it is empty.
+    """
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 
@@ -193,14 +199,14 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 
 
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
-    """Remove the Chinese page of an earlier bilingual report, which the new page replaces, and its figures.
+    """Remove the Chinese page and the Chinese figures of an earlier bilingual report that a new page replaces.
 
-    A Chinese page without a link to the English page is not from a bilingual report and is kept. Figures are kept if
-    the folder has another Chinese page.
+    A Chinese page without a link to the English page is not from a bilingual report and is not removed. The figures
+    are not removed if the folder has another Chinese page.
 
     Args:
         stem: file name of the page without extension.
-        drawn: paths of the new page's figures without language and extension.
+        drawn: paths of the figures of the new page, without the suffixes for language and format.
     """
     page = folder / f"{stem}.zh.html"
     if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():

@@ -37,7 +37,7 @@ def comparison_section(
 ) -> Section:
     """Return the section that compares runs: verdicts, spread of the measures, divergence of attention rows.
 
-    Its explanation says whether the runs have the same settings apart from the seed.
+    The explanation of the section says whether the runs have the same settings apart from the seed.
     """
     tables = []
     for title, parts in (
@@ -98,9 +98,9 @@ def run_headline(evidence: Evidence) -> str:
 
 
 def verdict_sentence(evidence: Evidence) -> str:
-    """Return the verdicts on a run in one sentence; empty if there are none.
+    """Return the verdicts on a run in one sentence; empty if there are no verdicts.
 
-    The claim is that pronouns attend to their antecedents and that the model's answers depend on it.
+    The claim is that pronouns attend to their antecedents and that the model's answers depend on this attention.
     """
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
@@ -149,7 +149,11 @@ def verdict_sentence(evidence: Evidence) -> str:
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
-    """Return languages or their kinds of cue by verdict; kinds are named only if their verdicts differ."""
+    """Return, for each verdict, the names of the groups of items that have this verdict.
+
+    A group is a whole language if the verdicts on all of its cue categories (set cues, role cues) are the same, and
+    one cue category of the language otherwise.
+    """
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():
         results = {kind: cell.verdict for kind, cell in kinds.items()}
@@ -163,7 +167,8 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train the missing controls of a run and write its report again.
 
-    The list is empty if no verdict lacks its controls, or if the model has no run directory.
+    A trained control is a model trained like the run but with one change that should destroy alignment. The list is
+    empty if no verdict is "not yet controlled", or if the model has no run directory.
     """
     evidence = run.evidence
     verdicts = [
@@ -176,7 +181,7 @@ def control_commands(run: ReportRun) -> list[str]:
 
 
 def cue_kinds(runs: Sequence[ReportRun]) -> str:
-    """Return sentences that define set cues and role cues; empty if no run was scored on them separately."""
+    """Return sentences that define set cues and role cues; empty if no run has separate scores for these cues."""
     kinds = {group.kind for run in runs for group in kind_groups(run.evidence.scores)}
     if not kinds & {"set", "role"}:
         return ""
@@ -189,8 +194,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is the first one in the page's language, or else the very first. The list is empty if there is no
-    sentence or if that sentence has no map of raw weights.
+    The sentence is the first one in the language of the page; if there is no sentence in this language, the first
+    sentence of the run. The list is empty if the run has no sentence, or if the sentence has no map of raw weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:

@@ -1,4 +1,4 @@
-"""Report page and page of one sentence's attention, each as one offline HTML file."""
+"""Page of the report, and page with the attention maps of one sentence; each is one HTML file that works offline."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def write_report(
         translations: link to the same report in each other language, by language.
 
     Returns:
-        The figures of the sections by run and name, for saving as files.
+        The figures of the sections, keyed by run and then by the name of the figure, for saving as files.
 
     Raises:
-        UserError: no runs, two runs of the same name, or a sentence that lacks words or maps or has a map that does not
-            match its shape and the words.
+        UserError: there are no runs, or two runs have the same name; a sentence has no words or no maps; or the data of
+            a map do not match the shape of the map, or this shape does not match the number of words.
     """
     names = [run.name for run in runs]
     if not runs or len(set(names)) < len(names):
@@ -119,19 +119,20 @@ def write_attention_page(
     decoder: TableElement | None = None,
     unread: Sequence[str] = (),
 ) -> None:
-    """Write the attention maps of one sentence, all layers and heads, as one HTML file with the report's explorer.
+    """Write an HTML file that shows the attention maps of one sentence, for all heads, in the report's explorer.
 
     The page is in the language set by `spoken_in`. Maps above 1 MB are stored compressed.
 
     Args:
         sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
         head: head shown first; None for the first head.
-        decoder: for a decoder (causal attention), table of the weights of the pronoun and of the last word, without
-            rows if no pronoun is given; None for other models.
+        decoder: if the model is a decoder (causal attention), a table of the weights from the pronoun and from the last
+            word; the table has no rows if no pronoun is given. None for other models.
         unread: parts of the text outside the model's vocabulary, which the page warns about.
 
     Raises:
-        UserError: no words, no maps, or a map that does not match its shape and the words.
+        UserError: there are no words or no maps; or the data of a map do not match the shape of the map, or this shape
+            does not match the number of words.
     """
     _check_sentence(sentence)
     whole = completed_entry(sentence)
@@ -148,7 +149,7 @@ def write_attention_page(
 
 
 def _explorer(sentences: Sequence[Mapping[str, Any]], head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the template variables of the explorer, which first shows the first sentence in `head`."""
+    """Return the template variables of the explorer, which starts with the first sentence and the head `head`."""
     entries = [{key: value for key, value in one.items() if key != "pronoun_rows"} for one in sentences]
     data = {"sentences": entries, "head": head, **explorer_words(), **weight_colours()}
     return {

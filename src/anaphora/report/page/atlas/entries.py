@@ -1,6 +1,6 @@
-"""Entries of an atlas, which compares the heads of models on the same items, and conclusions from them as sentences.
+"""Entries of an atlas, a page that compares the heads of several models on the same items, and their conclusions.
 
-An entry has the results of one model on one corpus.
+An entry has the results of one model on one corpus. The conclusions are sentences.
 """
 
 from __future__ import annotations
@@ -41,11 +41,13 @@ class AtlasEntry:
         corpus: key of the corpus in `corpus_names`.
         heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
             attention.
-        untested: one-line reason for missing causal tests; None if there are tests or none were requested.
-        unread: evaluated items with a pronoun or candidate outside the model's vocabulary; None if there are none.
-        antecedents: rows of `selection_table` on a corpus of documents; None on other corpora or if `unselected`.
-        unselected: whether the model cannot select antecedents although the corpus has documents.
-        names: rows of `name_decisions` on GAP; None on other corpora.
+        untested: one-line reason why there are no causal tests; None if there are tests or none were requested.
+        unread: parts of pronouns and candidates outside the model's vocabulary; None if there are no such parts.
+        antecedents: rows of `selection_table` (how often rules and heads select an antecedent), if the corpus has
+            documents; None on other corpora or if `unselected` is true.
+        unselected: whether the corpus has documents but the model cannot be scored on selecting antecedents.
+        names: rows of `name_decisions` (for each name of an item, whether the pronoun refers to it), if the corpus is
+            GAP; None on other corpora.
     """
 
     model: str
@@ -66,9 +68,10 @@ class AtlasEntry:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy of the model's answers on items of one language and kind of cue; None without answers.
+    """Return the accuracy of the model's answers on the items of one language and one cue category (`kind`).
 
-    If the model answered only the items of the causal tests, the accuracy is that on these items.
+    If the model answered only the items of the causal tests, the accuracy on these items is returned. The result is
+    None if there are no answers.
     """
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
@@ -109,10 +112,12 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
-    """Yield a sentence on the models' most accurate chosen head in one language, and one on the answers of each model.
+    """Yield conclusions for one language: a sentence on the best chosen head, and one sentence per model on answers.
 
-    The latter says how their accuracy changes when the pronoun's edge to the antecedent is knocked out in the layer of
-    the chosen head; models without this drop or its interval are left out. If no heads were scored, nothing is yielded.
+    The best chosen head is the one with the highest candidate accuracy over all models. The sentence on a model's
+    answers says how their accuracy changes if the pronoun's edge to the antecedent is knocked out in all heads of the
+    chosen head's layer; there is no such sentence if the change or its interval was not measured. If no heads were
+    scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -189,7 +194,10 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return the accuracies of chance, best shortcut and untrained models (mean), by name; None if not measured."""
+    """Return what a head is compared with: chance, accuracy of the best shortcut, mean accuracy of untrained models.
+
+    The keys are "chance", "shortcut" and "untrained"; a value that was not measured is None.
+    """
     shortcut = cell.best_shortcut
     return {
         "chance": cell.chance,
@@ -199,7 +207,7 @@ def _others(cell: Cell) -> dict[str, float | None]:
 
 
 def _comparison(cell: Cell) -> str:
-    """Return the measured accuracies of `_others` as a list in words, for use in a sentence."""
+    """Return the accuracies that `_others` returns as a list in words, without those that were not measured."""
     shortcut = cell.best_shortcut
     rule = "" if shortcut is None else label(baseline_names(), shortcut.name)
     texts = {
@@ -215,13 +223,19 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the 95 % interval of candidate accuracy is above all of `_others`; False if any is unknown."""
+    """Return whether the 95 % interval of the candidate accuracy is above every value that `_others` returns.
+
+    The result is False if the interval or one of these values is unknown.
+    """
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence that compares the head that selects antecedents best with rules, if this was measured."""
+    """Yield a sentence on how often antecedents are selected by the best head of all models and by rules.
+
+    If antecedent selection was not measured, nothing is yielded.
+    """
     picked = []
     for entry in entries:
         rows = entry.antecedents or ()
@@ -262,7 +276,11 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence with the F1 of GAP's name decisions by the best chosen head and the best rule, if measured."""
+    """Yield a sentence that compares the best chosen head with the best rule on GAP, by F1.
+
+    The F1 is that of the decisions, for each name, whether the pronoun refers to this name. If no model has such
+    decisions, nothing is yielded.
+    """
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

@@ -250,7 +250,7 @@ def _grid_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageEleme
 
 
 def _of_each_model(entries: Sequence[AtlasEntry], make: Callable[[Evidence], TableElement]) -> TableElement:
-    """Return the tables that `make` returns for the models as one table, with the model in the first column."""
+    """Call `make` for each model and join the tables that it returns; the first column of the result is the model."""
     tables = [(entry.model, make(entry.evidence)) for entry in entries]
     columns = next((table.columns for _model, table in tables if table.rows), ())
     rows = [[model, *row] for model, table in tables for row in table.rows]
@@ -327,7 +327,11 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the Holm-corrected p-value for the kind of cue, or else the largest of any kind; None if unknown."""
+    """Return the Holm-corrected p-value of the chosen head for a language and a cue category (`kind`).
+
+    If there is no p-value for this category, as for `kind` "all", the largest p-value over all categories of the
+    language is returned. If no p-value is known, the result is None.
+    """
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())
     known = [one.p_holm for one in chosen if one.p_holm is not None]

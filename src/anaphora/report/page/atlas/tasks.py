@@ -1,4 +1,7 @@
-"""Sections of a comparison of models (atlas): antecedent selection on documents, and name decisions on GAP."""
+"""Sections of a comparison of models (atlas) on two tasks: selection of antecedents in documents, and GAP.
+
+In GAP, the task is to decide, for each of two names, whether the pronoun refers to this name.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ _HEAD_SELECTORS = {
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return a figure and a table of how often the best heads of each model, and rules, select an antecedent.
+    """Return a figure and a table that show how often rules and the best heads of each model select an antecedent.
 
-    If no model selects antecedents, there is no figure and no table. A note names the models that cannot.
+    If there are no such results, there is no figure and no table. A note lists the models that cannot be scored.
     """
     elements: list[PageElement] = []
     if selected := [entry for entry in entries if entry.antecedents]:
@@ -109,9 +112,10 @@ def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> 
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return a figure, a table and a note on the name decisions of each model's chosen head, and of rules.
+    """Return a figure, a table and a note on decisions, for each name, whether the pronoun refers to this name.
 
-    The list is empty if no model has name decisions, which only GAP asks for.
+    The decisions are those of each model's chosen head and of rules. The list is empty if no model has such decisions;
+    only models evaluated on GAP have them.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:

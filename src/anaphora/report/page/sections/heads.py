@@ -1,6 +1,7 @@
 """Sections of the report on all heads, and on example sentences in the chosen head.
 
-They show a grid of scores, quads (scenes in every combination of cue and candidate order), training, and head roles.
+The sections show a grid of candidate accuracies, quads, candidate accuracy during training, and roles of heads. A quad
+is a set of four sentences that combine each of two cues with both orders of the candidates.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def heads_section(run: ReportRun) -> Section:
 
 
 def quads_section(run: ReportRun) -> Section:
-    """Return the section on quads (scenes in every combination of cue and candidate order), with a figure of each."""
+    """Return the section on quads, with one figure per quad."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
@@ -149,7 +150,7 @@ def quads_section(run: ReportRun) -> Section:
 def alignment_section(run: ReportRun) -> Section:
     """Return the section on the candidate accuracy of all heads during training.
 
-    There is no figure if there are fewer than two validations or they lack candidate accuracy.
+    The section has no figure if there are fewer than two validations, or if the validations lack candidate accuracy.
     """
     elements: list[PageElement] = []
     head = run.evidence.head.position
@@ -225,9 +226,10 @@ def _role_numbers(roles: HeadRoles) -> str:
 
 
 def _examples_section(run: ReportRun) -> Section:
-    """Return the section of example sentences, by whether the head and the model's answer are right.
+    """Return the section of example sentences, grouped by whether the head is right and whether the answer is right.
 
-    For each case and language there are at most `_MOST`; they link to the page's explorer if it shows them.
+    Each group has at most `_MOST` sentences per language. A sentence links to the page's explorer if the explorer
+    shows this sentence.
     """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)

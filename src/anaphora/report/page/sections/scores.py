@@ -1,4 +1,8 @@
-"""Sections of the report on scores of the chosen head, baselines, other maps, factors and levels of composition."""
+"""Sections of the report on the scores of the chosen head, baselines, and other kinds of attention map.
+
+Further sections are on factors (attributes of items by which results are grouped) and on composition levels (in how
+many voices, active and passive, an item's predicate occurred with its state in training).
+"""
 
 from __future__ import annotations
 
@@ -261,9 +265,10 @@ def _factor_row(
 
 
 def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
-    """Return table rows on the templates with the lowest candidate accuracy, the lowest first.
+    """Return one table row for each of the templates with the lowest candidate accuracy, the lowest first.
 
-    If accuracy by template was not measured, the only row is on the worst template that is stored with the scores.
+    If accuracy was not measured by template, the only row is for the worst template of the language, which the scores
+    name.
     """
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
     known = sorted(
@@ -288,7 +293,10 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 
 
 def _levels_section(run: ReportRun) -> Section | None:
-    """Return the section on how much of an item's composition training showed; None if no levels were scored."""
+    """Return the section on results by composition level; None if no levels were scored.
+
+    The level says whether training had an item's predicate and state together in both voices, one voice, or neither.
+    """
     evidence = run.evidence
     if not evidence.levels:
         return None
