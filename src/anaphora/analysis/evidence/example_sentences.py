@@ -74,7 +74,7 @@ def example_sentences(
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the records of the first complete quad in a language and cue category (`kind`); empty if there is none.
 
-    A quad consists of four sentences: the same scene with each of two cues and in both orders of the two names. Quads
+    A quad consists of four sentences about the same scene: two cues, each with both orders of the two names. Quads
     whose items have no factor `kind` have the kind "all". Sets with two pronouns per sentence, or in active and passive
     (octads), are skipped, because their eight items do not fit into a 2 x 2 table of cues and orders.
     """

@@ -135,8 +135,8 @@ def _lift(cell: Cell) -> VerdictRow:
 def _quads(cell: Cell) -> VerdictRow:
     """Return the outcome of the rule that quad accuracy exceeds every baseline's accuracy on single items.
 
-    A quad consists of four sentences, with each of two cues and in both orders of the names; the head must be right on
-    all four. A baseline's accuracy on single items is an upper limit of its quad accuracy.
+    A quad consists of four sentences: two cues, each with both orders of the names. The head must be right on all four.
+    A baseline's accuracy on single items is an upper limit of its quad accuracy.
     """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}

@@ -1,8 +1,9 @@
-"""A model's answers to N items, each a pronoun with up to M candidates: a candidate or "none of them".
+"""Predicted antecedents of N pronouns, called answers.
 
-An answer is the index of a candidate or `NO_CANDIDATE`; `Answers | None` is None for a model that does not predict
-antecedents. Scores (N, M + 1) are those of the candidates and, in the last column, of "none of them"; the highest wins.
-A prediction over the vocabulary scores candidates with the same tokens equally.
+An item is a pronoun with up to M candidates. An answer is the index of a candidate, or `NO_CANDIDATE` for the answer
+"none of them". Where a type is `Answers | None`, None means that the model does not predict antecedents. Scores,
+(N, M + 1), hold a column for each candidate and a last column for "none of them"; the answer with the highest score is
+predicted. A prediction over the vocabulary scores candidates with the same tokens equally.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Concatenate answers to the items of a split, given in parts with item indices, and sort them by item."""
+        """Concatenate answers to the items of a split, and sort them by item.
+
+        Args:
+            parts: pairs of item indices in the split, (n,), and the answers to these n items.
+        """
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)
@@ -54,7 +59,7 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Concatenate answers to consecutive items, given in parts."""
+        """Concatenate the answers in `parts`, which are answers to consecutive items."""
         return cls(
             np.concatenate([part.candidates for part in parts]), np.concatenate([part.correct for part in parts])
         )
@@ -66,7 +71,10 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask of the right answers, (N, scores); the last of the `scores` columns is "none of them"."""
+    """Return a mask of the right answers, (N, `scores`).
+
+    The columns are the candidates and, last, the answer "none of them", which is right if the item has no antecedent.
+    """
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
         row[list(example.antecedents) or [NO_CANDIDATE]] = True
@@ -74,7 +82,15 @@ def right_answers(examples: Sequence[Example], scores: int) -> Bools:
 
 
 def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
-    """Return the share of right answers among the answers with the highest score: (N, K), (N, K) -> (N,)."""
+    """Return, for each item, the share of right answers among the answers that tie for the highest score.
+
+    Args:
+        scores: scores of K answers to each of N items, (N, K).
+        right: mask of the right answers, (N, K).
+
+    Returns:
+        Shares, (N,): 1 or 0 without a tie.
+    """
     highest = scores == scores.max(axis=1, keepdims=True)
     return np.asarray((highest & right).sum(axis=1) / highest.sum(axis=1))
 

@@ -1,6 +1,6 @@
 """Capture of the pronoun's attention rows and the model's answers in one pass over a split.
 
-Axes are N (items), L (layers), H (heads), T (tokens) and M (candidates at most).
+Axes are N (items), L (layers), H (heads), T (tokens) and M (largest number of candidates of an item).
 """
 
 from __future__ import annotations
@@ -104,10 +104,13 @@ def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield, in the order of the batches, each chunk's index and its Q query words' attention rows, (Q, L, H, T).
+    """Yield, for each chunk of running text, its index and the attention rows of its Q query words, (Q, L, H, T).
+
+    Chunks are yielded in the order of the batches. A word's row is the mean over its tokens.
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
+        UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
+            maps.
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -127,7 +130,10 @@ def captured_words(
 
 
 def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching) -> Answers | None:
-    """Return a model's answers to all items; None if it predicts no antecedents. It needs no attention."""
+    """Return a model's answers to all items; None if the model does not predict antecedents.
+
+    The model need not have attention.
+    """
     if not answers_pronouns(model.prediction):
         return None
     return Answers.in_order(
@@ -206,10 +212,13 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Tokenize a text without marked pronoun and candidates; return its tokens and maps, (L, H, queries, keys).
+    """Tokenize a text in which no pronoun or candidates are marked; return its tokens and its attention maps.
+
+    The maps are (L, H, queries, keys).
 
     Raises:
-        UserError: the model takes the pronoun as a second sequence, or has no attention maps.
+        UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
+            maps.
     """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)

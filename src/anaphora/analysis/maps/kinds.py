@@ -1,7 +1,8 @@
-"""Computation of six kinds of map for a split, of four of them for one sentence, and of candidate-to-pronoun weights.
+"""Computation of attention maps and attribution maps, and of the attention weights from candidates to the pronoun.
 
-Axes are N (items), L (layers), H (heads), T (tokens), M (candidates at most) and Q (query tokens). The modules
-`rollout_and_flow` and `attribution` define the maps.
+`pronoun_maps` computes the pronoun's rows in up to six kinds of map for a split; `sentence_maps` computes four kinds of
+map for one sentence. Axes are N (items), L (layers), H (heads), T (tokens), M (largest number of candidates of an item)
+and Q (query tokens). The modules `rollout_and_flow` and `attribution` define the maps.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ MAX_FLOW_TOKENS = 64
 
 @dataclass(frozen=True, eq=False)
 class MapRows:
-    """The pronoun's rows in one kind of map, for the items of a split."""
+    """Attention or attribution rows of the pronoun in one kind of map, for the items of a split."""
 
     granularity: str
     records: list[AttentionRecord]  # one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T)
@@ -82,7 +83,8 @@ def pronoun_maps(
         names: maps to compute, keys of `MAP_GRANULARITY`.
 
     Returns:
-        Rows by name of the map, in the order of the split; attention flow skips texts that are too long for it.
+        Rows keyed by the name of the map, in the order of the split. The rows of attention flow lack the texts that are
+        too long for the computation of the flow (`MAX_FLOW_TOKENS`).
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
@@ -197,9 +199,10 @@ def sentence_maps(
 def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float32]:
     """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
-    Weights are averaged over the tokens of all the candidate's mentions and summed over the pronoun's tokens. The
-    layout is that of `HeadScores.candidate_mass`: for the items in `HeadScores.kept`, these weights can replace it, for
-    example in `strongest_candidates`. Only the rows of the candidates' tokens are computed.
+    Weights are averaged over the tokens of all mentions of the candidate and summed over the pronoun's tokens. The axes
+    are those of `HeadScores.candidate_mass`, which holds the weights in the other direction. To use measures such as
+    `strongest_candidates` for this direction, select the items in `HeadScores.kept` and replace `candidate_mass` by the
+    result. Only the rows of the candidates' tokens are computed.
 
     Raises:
         UserError: the model has no attention maps.

@@ -1,7 +1,8 @@
 """Attention rows as a Parquet table for other tools, with one table row for each query word.
 
-Axes are L (layers), H (heads) and T (tokens). A weight is stored in float16 as its share of its attention row's largest
-weight, which is stored as the row's scale. Shares down to 1/16,000 keep the eleven significant bits of float16.
+Axes are L (layers), H (heads) and T (tokens). Each attention row is divided by its largest weight, and stored in
+float16. The largest weight is stored as the scale of the row. Quotients down to 1/16,000 retain the eleven significant
+bits of float16.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
     """Yield a function that writes attention rows to a Parquet file and their items to `<stem>_items.jsonl`.
 
     Args:
-        path: path of the Parquet file. Both files appear when the `with` block ends, the Parquet file last, so that
-            the items exist if the rows do.
-        about: description stored with the rows, which `data.records.parquet_about` reads.
+        path: path of the Parquet file. Both files appear when the `with` block ends, the Parquet file last: if it
+            exists, the file with the items exists too.
+        about: description stored in the Parquet file; `data.records.parquet_about` reads it.
 
     Raises:
-        UserError: a file cannot be written, or `<stem>_items.jsonl` exists without a file of rows, so that it may be
-            the user's own.
+        UserError: a file cannot be written, or `<stem>_items.jsonl` exists but the Parquet file does not; the user may
+            then have written the file with the items for another purpose.
     """
     items = items_path(path)
     if items.exists() and not path.exists():
@@ -97,10 +98,10 @@ def items_path(path: Path) -> Path:
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
-    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each atomically (`attention_file`).
+    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each file atomically.
 
     Raises:
-        UserError: as in `attention_file`.
+        UserError: a file cannot be written; also the other errors of `attention_file`.
     """
     numbered = enumerate(records)
     with attention_file(path) as write_rows:

@@ -54,7 +54,11 @@ def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of each span; empty spans get the names in `special` in order, then `SPECIAL` if none is left."""
+    """Return the text of each span.
+
+    An empty span stands for a special token. Empty spans get the names in `special`, in order. If `special` has fewer
+    names, the remaining empty spans get the name `SPECIAL`.
+    """
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
@@ -94,7 +98,10 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Shares of tokens that belong to mentions: a sparse matrix (tokens, mentions), sorted by mention, then token."""
+    """Sparse matrix (tokens, mentions) of the share of each token that belongs to each mention.
+
+    The entries are sorted by mention, then by token.
+    """
 
     token: NDArray[np.int64]  # row of each matrix entry
     mention: NDArray[np.int64]  # column of each matrix entry

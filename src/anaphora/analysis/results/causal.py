@@ -10,11 +10,13 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """Accuracy drop when one kind of attention edge is knocked out, and mean weight removed; None without such edges.
+    """Drop in task accuracy and mean weight removed if one kind of attention edge is knocked out.
+
+    Both are means over the items with such an edge; None if there are none.
 
     Attributes:
-        items: number of items with such an edge, over which the means are taken. None in files of earlier versions,
-            in which items without such an edge counted as a drop of 0.
+        items: number of items with such an edge. None in files of earlier versions, in which the means are over all
+            items, with a drop of 0 for an item without such an edge.
     """
 
     drop: float | None
@@ -25,7 +27,11 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Accuracy drop for the antecedent's edge minus the largest drop for a matched edge; None without matched edges."""
+    """Drop in accuracy from knocking out the antecedent's edge, minus the drop from knocking out a matched edge.
+
+    Of the kinds of matched edge, the one with the largest drop is used. The difference is None if there are no matched
+    edges.
+    """
 
     value: float | None
     interval: Interval | None
@@ -33,10 +39,13 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Accuracy drops by kind of edge that is knocked out: "gold" (the antecedent's), "distractor", "cue", "matched_*".
+    """Drops in task accuracy for each kind of attention edge that is knocked out.
 
-    "value_zeroing" zeroes the values along the gold edge instead. In the scope "head", "value_zeroing_others" zeroes
-    the values along the pronoun's edges to all tokens but the antecedents.
+    The edges lead from the pronoun to the antecedent ("gold"), to the distractor with the largest weight
+    ("distractor"), or to the cue ("cue"). Edges that are matched to the antecedent's edge as controls are called
+    "matched_*". The entry "value_zeroing" is the drop if the values along the antecedent's edge are zeroed instead. In
+    the scope "head", "value_zeroing_others" is the drop if the values along the pronoun's edges to all other tokens are
+    zeroed.
     """
 
     gold_minus_matched: Difference
@@ -58,8 +67,8 @@ class SingleAblation:
 class CumulativeAblation:
     """Drops in task accuracy when the best k heads are ablated, and when random sets of heads are ablated.
 
-    A random set has as many heads per layer as the best k. `random` is the spread of the drops over the sets that
-    differ from the best k; None if there is none.
+    A random set has as many heads in each layer as the set of the best k heads. `random` is the spread of the drops
+    over those random sets that differ from the set of the best k heads; None if all are equal to it.
     """
 
     k: int
@@ -129,7 +138,10 @@ class PatternPatching:
 
     @property
     def used(self) -> PatternPatching | AlignedPatching:
-        """Return these results, or `aligned` if no pair differs in one word, as for cues of two Chinese characters."""
+        """Return these results, or the results for aligned sentences (`aligned`) if no pair differs in one word only.
+
+        This happens, for example, if all cues consist of two Chinese characters.
+        """
         return self.aligned if self.layer.flipped is None and self.aligned else self
 
 
@@ -139,8 +151,10 @@ class RemovedMass:
 
     Attributes:
         mass: removed weight.
-        items: number of items in which the antecedent's edge, and the other edges together, have at least this weight.
-        antecedent_points, other_edges_points: percentage points of task accuracy lost by removal from each side.
+        items: number of items in which the antecedent's edge has at least this weight, and the other edges together
+            also have at least this weight.
+        antecedent_points: percentage points of task accuracy lost if the weight is removed from the antecedent's edge.
+        other_edges_points: percentage points of task accuracy lost if the weight is removed from the other edges.
     """
 
     mass: float
@@ -186,7 +200,10 @@ class HeadLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """Spearman's correlation of edge score and knockout cost; None with fewer than two edges or a constant variable."""
+    """Spearman's correlation between the weights of edges and the effects of knocking them out.
+
+    The correlation is None if there are fewer than two edges, or if all weights or all effects are equal.
+    """
 
     rho: float | None
     interval: Interval | None
@@ -194,11 +211,13 @@ class Correlation:
 
 @dataclass(frozen=True, kw_only=True)
 class CausalCell:
-    """Causal tests on a group of items.
+    """Results of the causal tests for a group of items.
 
     Attributes:
-        knockout: accuracy drops by scope: "head", "layer", "window" (the layer and its two neighbours) or "all_layers".
-        dose_response: correlation of an edge's score in a map and the cost of its knockout, by name of the map.
+        knockout: drops in accuracy by scope, which is the set of edited heads: "head", "layer", "window" (the layer and
+            its two neighbours) or "all_layers".
+        dose_response: correlation between the weight of an edge and the effect of knocking out this edge, keyed by the
+            name of the map from which the weight is taken.
     """
 
     items: int
@@ -212,7 +231,7 @@ class CausalCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Causal:
-    """Causal tests of one head, by language and kind of cue."""
+    """Results of the causal tests of one head, by language and cue category (`kind`: "set", "role" or "all")."""
 
     items: int
     head: HeadPosition

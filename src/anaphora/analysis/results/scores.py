@@ -96,19 +96,19 @@ class Cell:
 
     Attributes:
         items: number of items.
-        task_accuracy: accuracy of the model's answers; None if it has no prediction head.
+        task_accuracy: accuracy of the model's answers; None if the model has no prediction head.
         candidate_accuracy: share of items in which the head gives an antecedent the largest weight of all candidates.
-        quad_accuracy: share of complete quads (two cues by two orders of the candidates) in which the head is right on
-            every item; None if no quad is complete.
+        quad_accuracy: share of complete quads in which the head is right on every item; None if no quad is complete. A
+            quad has four items: two cues, each with both orders of the candidates.
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
         open_accuracy: share of items in which a word of an antecedent gets the largest weight of all words except the
             pronoun.
-        focal_accuracy: candidate accuracy among only the candidates that the cue may pick.
+        focal_accuracy: candidate accuracy if only the candidates that the cue may select are compared.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.
         intervals: 95 % intervals of the measures above, except chance.
-        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty in cells by type of cue.
+        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty if the group is a cue type.
     """
 
     items: int
@@ -156,13 +156,13 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """Scores on all main items of a language (`Example.is_main`), and by kind and type of cue.
+    """Scores on all main items of a language (`Example.is_main`), and by cue category and cue type.
 
     Attributes:
-        items_digest: digest of the items, equal for runs scored on the same items; None in files of earlier versions.
-        set, role: scores by kind of cue; None if there are no such items.
-        types: scores by type of cue, without baselines.
-        worst_template: scores on the worst template; None if the items have no templates.
+        items_digest: hash of the items, equal for runs scored on the same items; None in files of earlier versions.
+        set, role: scores on items with set cues and with role cues; None if there are no such items.
+        types: scores by cue type (such as gender or causality), without baselines.
+        worst_template: scores on the template with the lowest candidate accuracy; None if the items have no templates.
     """
 
     items_digest: str | None = None
@@ -173,13 +173,16 @@ class LanguageScores(Cell):
 
     @property
     def by_kind(self) -> dict[str, Cell]:
-        """Return the scores on the items of each kind of cue that occurs, keyed by kind."""
+        """Return the scores on the items of each cue category that occurs, keyed by its name: "set" or "role"."""
         return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyCell:
-    """Accuracies of the model and of the head, and chance; the interval is that of the candidate accuracy."""
+    """Accuracy of the model's answers, candidate accuracy of the head, and chance, on a group of items.
+
+    `interval` is the interval of the candidate accuracy.
+    """
 
     task_accuracy: float | None
     candidate_accuracy: float | None

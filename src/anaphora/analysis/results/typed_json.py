@@ -143,7 +143,10 @@ def hints_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
-    """Return the fields that have a JSON key of their own, and the name of the field for all other keys, if any."""
+    """Return the fields of a dataclass that have a JSON key of their own, and the name of the field for all other keys.
+
+    The latter field has the metadata `OTHER_KEYS`. The name is None if the dataclass has no such field.
+    """
     every = dataclasses.fields(kind)
     rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
     return {field.name: field for field in every if field.name != rest}, rest

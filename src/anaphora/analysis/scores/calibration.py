@@ -1,8 +1,8 @@
 """Calibration of answers: one temperature per language, and the expected calibration error.
 
-Log-probabilities of the answers to N items with up to M candidates, (N, M + 1), have "none of them" last, and -inf for
-answers that an item does not have; masks of the right answers have the same shape. A temperature divides the
-log-probabilities before the softmax (Guo et al. 2017, section 4.2) and changes no answer.
+Log-probabilities of answers are (N, M + 1) for N items with up to M candidates; the last column is the answer "none of
+them". An answer that an item does not have gets -inf. Masks of the right answers have the same shape. A temperature
+divides the log-probabilities before the softmax (Guo et al. 2017, section 4.2) and changes no answer.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 def calibration_by_language(
     examples: Sequence[Example], logs: Floats, temperatures: Mapping[str, float]
 ) -> list[LanguageCalibration]:
-    """Return the calibration of the answers in each language; temperature 1 for a language not in `temperatures`."""
+    """Return the calibration of the answers in each language; a language not in `temperatures` has temperature 1."""
     right = right_answers(examples, logs.shape[1])
     rows = []
     for language, items in sorted(indices_by(example.language for example in examples).items()):

@@ -1,6 +1,6 @@
-"""Cells of result tables (language and kind of cue), clusters for bootstrap intervals, and rounding.
+"""Division of items into groups by language and cue category, clusters for bootstrap intervals, and rounding.
 
-N is the number of items.
+A group is called a cell, as in a table of results. N is the number of items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield (language, kind, mask (N,)) of main items (`Example.is_main`) by language: each kind of cue, then "all"."""
+    """Yield the groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
+
+    For each language, there is a group for each cue category that occurs (`kind`: "set" or "role"), then one for all
+    main items ("all").
+    """
     main = is_main(examples)
     languages = languages_of(examples)
     kinds = factor_values(examples, "kind")
@@ -49,14 +53,22 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the cells on which claims are tested: kinds of cue, or "all" in a language whose items have no kind."""
+    """Return the groups of items on which claims are tested, as (language, kind, mask (N,)).
+
+    There is a group for each language and cue category ("set" or "role"). A language whose items have no cue category
+    has one group, "all".
+    """
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return each item's cluster number, (N,): by template, else by group, minimal pair or text (`group_key`)."""
+    """Return the index of each item's bootstrap cluster, (N,).
+
+    Items with the same template form a cluster. Items without a template are clustered by group, minimal pair or text
+    (`group_key`).
+    """
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
         ("template", template) if template else ("group", group_key(example))
@@ -73,9 +85,9 @@ def rounded(value: float | np.floating | None) -> float | None:
 def bootstrap_interval(
     values: ArrayLike, labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float] = (-1.0, 1.0)
 ) -> Interval | None:
-    """Return the rounded 95 % cluster bootstrap interval of a mean, clipped to its bounds.
+    """Return the rounded 95 % cluster bootstrap interval of the mean of `values`, clipped to `bounds`.
 
-    None if a value is NaN or the clusters do not determine an interval (`has_interval`).
+    The interval is None if a value is NaN, or if there are too few clusters to determine an interval (`has_interval`).
     """
     numbers = np.asarray(values, dtype=np.float64)
     ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)
@@ -85,7 +97,10 @@ def bootstrap_interval(
 def mean_and_interval(
     values: NDArray[np.float64], labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float]
 ) -> tuple[float | None, Interval | None]:
-    """Return the rounded mean of values and its `bootstrap_interval`; both None without values or with a NaN."""
+    """Return the rounded mean of `values`, and the interval that `bootstrap_interval` returns for this mean.
+
+    Both are None if there are no values or if a value is NaN.
+    """
     return (rounded(values.mean()), bootstrap_interval(values, labels, bounds)) if len(values) else (None, None)
 
 
@@ -105,5 +120,10 @@ def by_language(scores: HeadScores, languages: Collection[str], measure: Callabl
 
 
 def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:
-    """Return the result of `content` for the item mask of each cell, by language and kind of cue."""
+    """Return the results of `content` for groups of items, as {language: {kind: result}}.
+
+    Args:
+        content: function from the mask of a group's items, (N,), to a result.
+        by: function that divides the items into groups, by default by language and cue category (`cells`).
+    """
     return by_language_and_kind((language, kind, content(items)) for language, kind, items in by(examples))

@@ -56,13 +56,13 @@ class HeadScores:
         kept: index of each scored item among the records, (N,).
         attending_layers: indices of the layers with attention.
         candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k per tied antecedent.
-        focal_accuracy: candidate accuracy among the candidates that the cue may pick.
-        open_accuracy: accuracy among all words except the pronoun and special tokens; any word of an antecedent is
-            right.
+        focal_accuracy: candidate accuracy if only the candidates that the cue may select are compared.
+        open_accuracy: accuracy among all words but the pronoun and special tokens; an antecedent's words are right.
         antecedent_mass: weight on all tokens of the antecedents, in [0, 1].
         lift: antecedent mass over the antecedents' share of the sentence's tokens; 1 for uniform attention.
-        share: antecedent mass over the weight on all candidates; if that weight is 0, the antecedents' share of them.
-        reciprocal_rank: 1 / rank by weight of the strongest antecedent among distractors; in a tie, mean over orders.
+        share: antecedent mass over the weight on all candidates; if both are 0, the item's value of `chance`.
+        reciprocal_rank: 1 / rank of the strongest antecedent when it and the distractors are sorted by weight; for
+            ties, the mean over all orders.
         candidate_mass: weight on each candidate, (N, L, H, M); 0 for absent candidates.
         present, gold: masks of the candidates that an item has, and of its antecedents, (N, M).
         dropped: number of items left out, by reason.
@@ -98,7 +98,7 @@ class HeadScores:
         return np.asarray(getattr(self, measure)[:, head.layer, head.head], dtype=np.float64)
 
     def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
-        """Return the scores of items selected by mask or by index, with empty `dropped`."""
+        """Return the scores of the items selected by a mask or by indices; `dropped` is empty in the result."""
         numbers = np.flatnonzero(items) if items.dtype == np.bool_ else items
         arrays = {
             each.name: getattr(self, each.name)[numbers]
@@ -170,7 +170,7 @@ def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def macro_weights(examples: Sequence[Example]) -> Floats:
-    """Return weights for a macro mean over cells of language, kind of cue and type of cue, (N,); they sum to 1."""
+    """Return item weights, (N,), summing to 1 in equal parts over combinations of language, cue category and type."""
     cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
     sizes = np.bincount(cells)
     return np.reciprocal(len(sizes) * sizes[cells], dtype=np.float64)
@@ -180,7 +180,7 @@ def choose_head(scores: HeadScores) -> Head:
     """Return the first of `ranked_heads`; its accuracy on the same items is biased upwards by the selection.
 
     Raises:
-        UserError: as in `ranked_heads`.
+        UserError: there is no main item.
     """
     return ranked_heads(scores)[0]
 

@@ -30,10 +30,11 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the positional shortcut that is most accurate in training: it picks by a rank or a word offset.
+    """Return the positional shortcut that is most accurate in training.
 
-    Ranks are 0 to 5, counted from the first candidate, from the last or outwards from the pronoun. Offsets are -40 to
-    40 words from the pronoun; the candidate nearest to the offset is chosen. At most 2,000 training items are used.
+    Some shortcuts choose the candidate with a given index in order of mention, from 0 to 5, counted from the first
+    candidate, from the last candidate, or by distance from the pronoun. Others choose the candidate nearest to a given
+    offset from the pronoun, -40 to 40 words. At most 2,000 training items are used.
     """
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)
@@ -49,10 +50,11 @@ def most_frequent(train: Sequence[Example]) -> Policy:
 
 
 def entity_cue(train: Sequence[Example]) -> Policy:
-    """Return a shortcut that scores a candidate by how often its words were the antecedent with this cue in training.
+    """Return a shortcut that scores a candidate by how often it was the antecedent in training items with the same cue.
 
-    The score is (hits + 0.5) / (candidates + 1) over training candidates with the same words and cue, so that unseen
-    pairs of words and cue get 0.5. Without a factor `cue` the pronoun is the cue.
+    The score is (a + 0.5) / (n + 1). Here n is the number of candidates with the same words in training items with the
+    same cue, and a is the number of these that are antecedents. Combinations of words and cue that do not occur in
+    training get 0.5. In an item without the factor `cue`, the pronoun is the cue.
     """
 
     def pairs_of(example: Example) -> list[tuple[str, str]]:
@@ -70,7 +72,11 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 
 
 def odd_one_out(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of the candidates by their words and their order, without pronoun and context."""
+    """Return a linear ranker of candidates that sees only the candidates' words and their order.
+
+    The ranker does not see the pronoun or the context, and could for example select the candidate that differs in some
+    way from the others.
+    """
 
     def features(example: Example) -> Iterator[list[str]]:
         names = [_name(example, other) for other in range(len(example.candidates))]
@@ -91,7 +97,10 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """Return the ranker of `bag_of_words` with features for pairs of a word of the candidate and a word of the text."""
+    """Return a linear ranker of candidates by words, as `bag_of_words`, with further features for pairs of words.
+
+    Each pair consists of a word of the candidate and a word of the text.
+    """
 
     def features(_index: int, own: list[str], context: list[str]) -> list[str]:
         pairs = [f"pair={word}|{other}" for word in own for other in context]
@@ -101,10 +110,11 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates by their words, and by pairs of a word of the text and the candidate's rank.
+    """Return a linear ranker of candidates in which the weight of a word of the text depends on the candidate's index.
 
-    It is meant for natural text. For role cues of the built-in corpus, the cue's word and the order of the candidates
-    are the rule itself, so that learning them is not a shortcut.
+    The index is that in order of mention. The candidate's own words are features too. The ranker is meant for natural
+    text. In items of the built-in corpus with role cues, the cue's word and the order of the candidates determine the
+    antecedent, so that learning from them is not a shortcut there.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 
@@ -165,7 +175,9 @@ def _context(example: Example) -> list[str]:
 def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], list[str]], list[str]]) -> Policy:
     """Return a linear ranker of candidates by their own words and by the features that `of_text` returns.
 
-    The arguments of `of_text` are the candidate's rank, the candidate's words and the words of the text.
+    Args:
+        of_text: function from the candidate's index in order of mention, the words of the candidate and the words of
+            the text to the names of features.
     """
 
     def features(example: Example) -> Iterator[list[str]]:
@@ -181,10 +193,8 @@ def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], lis
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
     """Return a logistic regression on hashed features that separates antecedents from the other candidates.
 
-    It is fitted on the candidates that the cue may pick (`Example.focal`).
-
-    The result is `random_choice` if the training items do not have both. At most `_MAX_RANKER_ITEMS` training items are
-    used, evenly spaced.
+    The model is fitted on the candidates that the cue may select (`Example.focal`), from at most `_MAX_RANKER_ITEMS`
+    evenly spaced training items. If these candidates are all antecedents, or none is, the result is `random_choice`.
     """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier
@@ -213,11 +223,11 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """Return the functions that fit the learned shortcuts for items of one kind of cue, keyed by name.
+    """Return the functions that fit the learned shortcuts for items of one cue category, keyed by the shortcut's name.
 
     Args:
-        kind: kind of cue; "" for items without one.
-        known: training items; for items without a kind, their numbers of candidates determine which shortcuts apply.
+        kind: cue category ("set" or "role"); "" for items without one, such as natural text.
+        known: training items. If `kind` is "", their largest number of candidates determines which shortcuts apply.
     """
     if kind:
         return LEARNED
@@ -226,15 +236,20 @@ def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callabl
 
 
 def order_classifier(train: Sequence[Example], longest: int) -> Policy:
-    """Return a logistic regression that predicts the rank of the answer (first, second, ...) from the text.
+    """Return a logistic regression from the text to the antecedent's index in order of mention (first, second, ...).
 
-    The model gets each text once, without marks of the candidates. On items with two candidates it is stronger than a
-    ranker of candidates, which gets every text twice. Chinese texts are split into characters. An item with more than
-    one antecedent has the rank of the first. With 100 or more items, n-grams that occur in only one are left out. The
-    penalty is chosen by grouped cross-validation, and ranks in fewer than 2 * `_INNER_FOLDS` groups are dropped; if
-    fewer than two ranks are left, all ranks are kept and the penalty is fixed. With a single rank, that rank is always
-    predicted. At most `_MAX_ORDER_ITEMS` training items are used, evenly spaced. `longest` is the maximum n of the
-    n-grams of words.
+    The model sees each text once, and does not see which words are candidates. On items with two candidates it is
+    stronger than a ranker of candidates, which sees every text twice. Chinese texts are split into characters. If an
+    item has several antecedents, the index of the first is used. The features are n-grams of words; with 100 or more
+    training items, n-grams that occur in only one item are ignored. At most `_MAX_ORDER_ITEMS` training items are used,
+    evenly spaced.
+
+    The penalty is chosen by grouped cross-validation. Items whose index occurs in fewer than 2 * `_INNER_FOLDS` groups
+    are left out. If fewer than two indices remain, all items are used instead, and the penalty is fixed. If all
+    training items have the same index, this index is always predicted.
+
+    Args:
+        longest: maximum number of words in an n-gram.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV

@@ -1,9 +1,9 @@
-"""Shortcuts that predict whether the antecedent is the first or the second of two names in the text.
+"""Shortcuts that predict which of two names is the antecedent: the first or the second in the text.
 
-They are fitted for each language on the whole training split, and the names are not among their features. They are a
-look-up table of wordings; logistic regressions on words, pairs and triples of words, each with and without the words'
-positions; and boosted trees on words with positions. A low-rank model of the rule itself, on predicate, cue and voice,
-is also fitted, but does not count as a shortcut.
+The shortcuts are fitted for each language on the whole training split, without the names as features. There are a
+look-up table of wordings; logistic regressions on single words, on pairs of words and on triples of words, each with
+and without the positions of the words; and boosted trees on words with their positions. A further low-rank model gets
+predicate, cue and voice, which determine the antecedent; it is fitted for comparison and does not count as a shortcut.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RANK, _RULE_STEPS, _RULE_RATE = 8, 400, 0.05
 
 @dataclass(frozen=True)
 class OrderItems:
-    """Features and labels of N items, as the shortcuts use them."""
+    """Features and labels of N items, for fitting and evaluating the shortcuts of this module."""
 
     words: list[Ints]  # sorted token ids of each item's distinct words, without names
     placed_words: list[Ints]  # sorted codes of each item's words with their zones (`_placed_words`)
@@ -59,16 +59,18 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Return the correctness of each shortcut and of the rule model; on large splits, shortcuts are fitted in parallel.
+    """Return the correctness, on each test item, of each shortcut and of the model that gets the factors of `RULE`.
+
+    If a split is large, the shortcuts are fitted in parallel.
 
     Args:
-        splits: training items and N test items of each language. An item has one antecedent, and two candidates that
-            the cue may pick.
-        tokenizer: tokenizer whose tokens are the words.
+        splits: training items and N test items of each language. Each item has one antecedent, and two candidates that
+            the cue may select.
+        tokenizer: tokenizer whose tokens are used as words.
 
     Returns:
-        For each language: name -> correctness (N,), 0.5 in a tie. `RULE_MODEL` is left out if the items lack the
-        factors of `RULE`.
+        For each language, the correctness (N,), keyed by the name of the model; 0.5 in a tie. `RULE_MODEL` is left out
+        if the items lack the factors of `RULE`.
     """
     from sklearn.utils.parallel import Parallel
 
@@ -105,11 +107,12 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
-    """Return the correctness of a look-up table from an item's wording to the first or second name as answer: (N,).
+    """Return the correctness of a shortcut that looks up in training which name is the antecedent in a wording, (N,).
 
-    The answer is the more frequent one among training items with the same wording (`WORDING`); a tie or a new wording
-    gives 0.5. NaN for items other than role cues with two candidates (`is_of_two`), and for all items if no such item
-    in training has a factor `cue`.
+    The shortcut selects the first or the second name, whichever was more often the antecedent in training items with
+    the same wording (`WORDING`). In a tie, or if the wording does not occur in training, the correctness is 0.5. The
+    correctness is NaN for items other than those with a role cue and two candidates (`is_of_two`). It is NaN for all
+    items if no training item of this sort has the factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))
@@ -134,7 +137,11 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return the start of each focal candidate's first mention, or in a short text, of its mention in the event."""
+    """Return the start of the mention by which candidates are ordered, for each candidate that the cue may select.
+
+    This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
+    sentence that reports the event.
+    """
     in_event = example.factors.get("event_names", "").split(",")
     return {
         index: min(example.candidates[index], key=lambda span: (str(span[0]) not in in_event, span))[0]
@@ -149,7 +156,11 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
-    """Return the sorted distinct codes of the words outside the candidates: token id * 4 + zone of `_ZONES`."""
+    """Return the sorted distinct words outside the candidates, each together with its zone, as integers.
+
+    There are four zones: before the names, between them, from the names to the pronoun, and after it. The integer is
+    the token id * 4 + the index of the zone.
+    """
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
         token * _ZONES + sum(span[0] >= bound for bound in bounds)
@@ -164,12 +175,24 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness, (N,), of answers above 0 for the second name, below 0 for the first, or 0 for a tie."""
+    """Return the correctness of predictions, (N,); 0.5 in a tie.
+
+    Args:
+        says_second: predictions, (N,): positive for the second name, negative for the first name, 0 for a tie.
+        second: whether the second name is the antecedent, (N,).
+    """
     return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Return how many more training items with a test item's wording mean the second name than the first: (N,)."""
+    """Predict the antecedent of each test item from the training items with the same wording, (N,).
+
+    The prediction is the number of these training items in which the second name is the antecedent, minus the number of
+    those in which the first name is.
+
+    Args:
+        factors: names of the factors that identify a wording.
+    """
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
         counts[_wording(example, factors)] += 1 if _second_is_meant(example) else -1
@@ -181,7 +204,10 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
-    """Fit a logistic regression on sets of 1 to `count` words; return scores (N,), positive for the second name."""
+    """Fit a logistic regression on sets of 1 to `count` words, and return its predictions for the test items, (N,).
+
+    A prediction is positive for the second name, and negative for the first.
+    """
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -205,9 +231,10 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with zones; return predictions (N,), positive for the second name.
+    """Fit boosted trees on words together with their zones, and return the predictions for the test items, (N,).
 
-    All predictions are 0 if no word is in enough items.
+    A prediction is positive for the second name, and negative for the first. All predictions are 0 if no word is in at
+    least `_LEAST_ITEMS_OF_A_TREE_FEATURE` training items.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -229,7 +256,14 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return a matrix (N, F) of which texts contain which of the sorted features; column-major for the trees."""
+    """Return a matrix (N, F) that is 1 where a text contains a feature, and 0 elsewhere.
+
+    The matrix is stored column by column, as the trees need it.
+
+    Args:
+        texts: sorted words of each of N texts.
+        features: F sorted words.
+    """
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
     column = np.minimum(np.searchsorted(features, flat), len(features) - 1)
@@ -240,9 +274,10 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 
 
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
-    """Fit a low-rank model of the rule, a sum of products of the factors' vectors, and return its correctness: (N,).
+    """Fit a low-rank model of how the factors in `RULE` determine the antecedent, and return its correctness, (N,).
 
-    A factor's value that does not occur in training gets the vector of the factor's first value.
+    Each value of a factor has a vector. The logit of an item is the sum of the elementwise product of the vectors of
+    its values. A value that does not occur in training gets the vector of the factor's first value.
     """
     import torch
     from torch.nn import functional
@@ -285,9 +320,10 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 
 
 class WordSets:
-    """Sets of up to `count` words (1 to 3) of the training texts, as rows of a sparse matrix.
+    """Features of texts for the logistic regressions: all sets of 1 to `count` of a text's words; `count` is at most 3.
 
-    A text is given by the sorted ids of its distinct words. Only hash buckets that occur in these texts have a column,
+    The features of the training texts are rows of a sparse matrix. A text is given by the sorted ids of its distinct
+    words. Each set is hashed to a bucket. Only buckets that occur in the training texts have a column of their own,
     because each step of the model updates all weights, and single words fill only a few hundred of four million
     buckets. All other buckets share column 0, whose weight stays 0.
     """

@@ -68,7 +68,11 @@ def most_mentioned(example: Example) -> Floats:
 
 
 def subject(example: Example) -> Floats:
-    """Score the grammatical subject 1 if the factor `subject` gives its index, and all other candidates 0."""
+    """Score 1 for the grammatical subject, and 0 for all other candidates.
+
+    The factor `subject` of an item is the index of the candidate that is the subject; without this factor, all scores
+    are 0.
+    """
     scores = np.zeros(len(example.candidates))
     if "subject" in example.factors:
         scores[int(example.factors["subject"])] = 1
@@ -97,10 +101,11 @@ def random_choice(example: Example) -> Floats:
 
 
 def positional_scores(example: Example) -> Floats:
-    """Return the candidates' scores by P positional shortcuts, each with a fixed rank or offset: (P, M).
+    """Return the scores of the candidates by each of P positional shortcuts, (P, M).
 
-    For each rank from 0 to 5, one shortcut counts from the first candidate, one from the last, and one outwards from
-    the pronoun. Then come the shortcuts with offsets from the pronoun, -40 to 40 words.
+    The first shortcuts prefer the candidate with a given index, from 0 to 5. Candidates are counted from the first one,
+    from the last one, or by distance from the pronoun. The other shortcuts prefer the candidate nearest to a given
+    offset from the pronoun, -40 to 40 words.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)
@@ -110,7 +115,14 @@ def positional_scores(example: Example) -> Floats:
 
 
 def focal_shares(scores: Floats, example: Example) -> Floats:
-    """Return, for P shortcuts, the share of antecedents among their highest-scored focal candidates: (P, M) -> (P,)."""
+    """Return the correctness of P shortcuts that choose among the candidates that the cue may select, (P,).
+
+    If several of these candidates (`Example.focal`) tie for the highest score, the correctness is the share of
+    antecedents among them.
+
+    Args:
+        scores: scores of the M candidates by each shortcut, (P, M).
+    """
     focal = example.focal
     scores = scores[:, list(focal)]
     picked = scores == scores.max(axis=1, keepdims=True)
@@ -119,7 +131,10 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
 
 
 def token_offsets(example: Example) -> Floats:
-    """Return the signed word distance from the pronoun to each candidate's first mention: (M,), negative before it."""
+    """Return the distance in words from the pronoun to each candidate's first mention, (M,).
+
+    The distance is negative if the mention comes before the pronoun.
+    """
     starts = [match.start() for match in WORDS.finditer(example.text)]
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

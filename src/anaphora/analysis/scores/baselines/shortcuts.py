@@ -3,9 +3,9 @@
 N is the number of items.
 
 Shortcuts do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
-cache file is named after a digest of the items, the code and the library versions. A damaged or unrelated file is
-ignored and rewritten; if a file cannot be written, a message is printed. Two processes that start at the same time both
-fit the shortcuts and write the same content.
+cache file is named after a hash of the items, the code and the library versions. A damaged or unrelated file is ignored
+and rewritten; if a file cannot be written, a message is printed. Two processes that start at the same time both fit the
+shortcuts and write the same content.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SHAPE = {"key": str, "digest": str, "shortcuts": {str: list}}
 
 @dataclass(frozen=True, kw_only=True)
 class ShortcutAccuracy:
-    """Accuracy of one shortcut on the test items of one language and kind of cue."""
+    """Accuracy of one shortcut on the test items of one language and cue category."""
 
     name: str
     language: str
@@ -57,13 +57,13 @@ class ShortcutAccuracy:
 
 
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the result of `fit_shortcuts`, from the cache if it is stored there."""
+    """Return the result of `fit_shortcuts`, read from the cache if the cache contains it."""
     [results] = _learned_once(__name__, "", [(train, test)], lambda splits: [fit_shortcuts(*one) for one in splits])
     return results
 
 
 def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[str, Floats]]:
-    """Return the result of `fit_order_models`, from the cache for each language that is stored there."""
+    """Return the result of `fit_order_models`; results of languages that are in the cache are read from there."""
     module, settings = order_models.__name__, tokenizer.dumps()
     return _learned_once(module, settings, splits, lambda unknown: order_models.fit_order_models(unknown, tokenizer))
 
@@ -71,9 +71,11 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the shortcuts' correctness on each split, read from its cache file, or computed and stored there.
+    """Return the shortcuts' correctness on the items of each split.
 
-    A file's cache key is a hash of the code of `module` and its imports, library versions, `settings` and the items.
+    Results are read from the cache file of the split. If there is no such file, they are computed by `learn` and
+    written to the file. The key of a file is a hash of the code of `module` and its imports, the library versions,
+    `settings` and the items.
     """
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
@@ -89,7 +91,10 @@ def _learned_once(
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """Return a digest of everything on which the results depend, in half a second for 50,000 items."""
+    """Return the cache key of a split's results: a hash of the code, the library versions, `settings` and the items.
+
+    This takes half a second for 50,000 items.
+    """
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())
@@ -134,12 +139,15 @@ def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
 
 
 def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of each shortcut's choice among the candidates that the cue may pick: name -> (N,).
+    """Return the correctness of each shortcut's choice among the candidates that the cue may select (`Example.focal`).
 
-    Learned shortcuts are fitted on the training items of the same language and kind that have an antecedent. Test items
-    without an antecedent count as wrong. NaN if a shortcut does not apply: learned shortcuts need training items,
-    `bag_by_place` needs items without a kind of cue, and `words` and `words_and_pairs` also need training items with at
-    most 10 candidates.
+    Learned shortcuts are fitted on the training items with the same language and cue category (`kind`) that have an
+    antecedent. The choice is wrong for a test item without an antecedent.
+
+    Returns:
+        Correctness (N,), keyed by the name of the shortcut; NaN if the shortcut does not apply to an item. Learned
+        shortcuts need training items. `bag_by_place`, `words` and `words_and_pairs` apply only to items without a cue
+        category. `words` and `words_and_pairs` also need training items with at most 10 candidates.
     """
     results = unfitted_correctness(test)
     for cell, items in indices_by(map(_cell, test)).items():
@@ -152,14 +160,18 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of the shortcuts that are not fitted, as in `fit_shortcuts`: name -> (N,)."""
+    """Return the correctness of the shortcuts that are not fitted, (N,), keyed by the name of the shortcut.
+
+    The choice is among the candidates that the cue may select (`Example.focal`).
+    """
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
 
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
-    """Return the accuracy of each shortcut by language and kind of cue, except where it does not apply to all items.
+    """Return the accuracy of each shortcut by language and cue category (`kind`).
 
-    Intervals are bootstrapped over templates, or over groups, minimal pairs or texts of items without a template.
+    There is no entry for a shortcut that does not apply to all items of the language and cue category. Intervals are
+    bootstrapped over templates; items without a template are clustered by group, minimal pair or text.
     """
     labels = clusters(test)
     cells = indices_by(map(_cell, test))
@@ -180,11 +192,13 @@ def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> 
 def accuracy_by_factor(
     results: Mapping[str, Floats], test: Sequence[Example]
 ) -> list[dict[str, str | int | float | None]]:
-    """Return a row for every value of each factor of natural text, with the accuracy of each shortcut.
+    """Return the accuracy of each shortcut on natural text, by the values of each factor.
 
-    The columns are "factor", "value", "items" and the names of the shortcuts; None if a shortcut does not apply.
-    Factors with one value, or with more than `MAX_FACTOR_VALUES`, which identify single items, are left out. So are
-    items with a kind of cue, for which `accuracy_by_kind` exists.
+    A factor is an attribute of an item by which results are grouped (`Example.factors`). There is a row for each value
+    of each factor; the columns are "factor", "value", "items" and the names of the shortcuts. An accuracy is None if
+    the shortcut does not apply to all items of the row. Factors with only one value are left out, and so are factors
+    with more than `MAX_FACTOR_VALUES` values, because they identify single items. Items with a cue category (`kind`)
+    are not counted; `accuracy_by_kind` reports them.
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):

@@ -1,1 +1,1 @@
-"""Measures of heads, each in a file with its result class and its computation."""
+"""Measures of heads; each module holds a measure's result class and computation."""

@@ -1,4 +1,8 @@
-"""Significance of heads' accuracy, and effects of the candidates' meaning, order and identity on their weights."""
+"""Significance of heads' accuracy, and effects of a candidate's properties on the weight that a head gives it.
+
+The properties are whether the candidate is the antecedent ("meaning"), whether it comes first ("position"), and which
+of the candidates it is ("entity").
+"""
 
 from __future__ import annotations
 
@@ -45,10 +49,10 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
-    """Return a head's permutation p-values on main items (`Example.is_main`), keyed by language and kind of cue.
+    """Return a head's permutation p-values on main items (`Example.is_main`), by language and cue category (`kind`).
 
-    The p-values are valid only for a head that was chosen on other items. Holm's correction is over all languages and
-    kinds.
+    The p-values are valid only for a head that was chosen on other items. Holm's correction is for the number of all
+    combinations of language and cue category.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head) for _, _, items in claims]
@@ -66,7 +70,10 @@ def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean over quads (two cues by two orders) of one contrast between a quad's four cells; None without quads."""
+    """Mean of one contrast of weights over quads, with its interval and the number of quads; None if there are none.
+
+    A quad consists of four items: two cues, each with both orders of the candidates.
+    """
 
     value: float | None
     interval: Interval | None
@@ -75,7 +82,13 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Effects on a candidate's weight: of being the antecedent, of being mentioned first, and of its identity."""
+    """Effects on the weight that a head gives a candidate.
+
+    Attributes:
+        meaning: effect of being the antecedent.
+        position: effect of being mentioned first.
+        entity: effect of the candidate's identity.
+    """
 
     meaning: Effect
     position: Effect
@@ -83,22 +96,23 @@ class Effects:
 
 
 def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
-    """Return the effects of meaning, position and entity on one head's weights, from quads (two cues by two orders).
+    """Return the effects of meaning, position and entity on one head's weights, computed from quads.
 
-    Let d = mass on A - mass on B in each sentence of a quad with the focal candidates A and B:
+    A quad consists of four items: two cues, each with both orders of the candidates A and B. The cue decides between A
+    and B (`Example.focal`). Let d = weight on A - weight on B, for each item of a quad:
 
     - meaning is the mean of d times +1 if A is the antecedent, else -1,
     - position is the mean of d times +1 if A comes first, else -1,
     - entity is the absolute mean of d, because the names A and B are arbitrary and signed values would cancel over
       quads.
 
-    In a quad each antecedent occurs in each order equally often, so the three are orthogonal contrasts of a 2 x 2
+    In a quad each antecedent occurs in each order equally often, so that the three are orthogonal contrasts of a 2 x 2
     design. All lie in [-1, 1], in shares of the pronoun's attention.
 
     Returns:
-        The effects on main items (`Example.is_main`) by language and kind of cue: mean over quads, 95 % bootstrap
-        interval over templates, and number of quads. A quad counts if it is complete and has two focal candidates with
-        the same words in every sentence.
+        The effects on main items (`Example.is_main`) by language and cue category (`kind`): mean over quads, 95 %
+        bootstrap interval over templates, and number of quads. Quads are used if they are complete and all their items
+        have the same two candidates.
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)
@@ -119,7 +133,12 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
 
 def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
-    """Return the `EFFECTS` in one quad; None if the quad does not count (`effects`)."""
+    """Return the three effects (`EFFECTS`) in one quad; None if `effects` does not use the quad.
+
+    Args:
+        mass: head's weight on each candidate, (N, M).
+        items: indices of the quad's items.
+    """
     names: set[tuple[str, ...]] = set()
     difference, right, first = [], [], []
     for item in items:
