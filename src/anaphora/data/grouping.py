@@ -9,7 +9,11 @@ K = TypeVar("K", bound=Hashable)
 
 
 def codes_of(labels: Iterable[Hashable], known: dict[Hashable, int] | None = None) -> list[int]:
-    """Return an integer code for each label, numbered from 0 by first occurrence; new labels are added to `known`."""
+    """Return an integer code for each label; equal labels have equal codes.
+
+    Codes count up from 0 in the order in which labels first occur. If `known` is given, its codes are used, and new
+    labels are added to it.
+    """
     numbering = {} if known is None else known
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
@@ -24,7 +28,10 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
 
 
 def portions(sizes: Iterable[int], most: int) -> list[list[int]]:
-    """Divide indices into consecutive portions of total size at most `most`; a larger item is a portion by itself."""
+    """Divide the indices of items with the given sizes into consecutive portions.
+
+    The sizes of a portion's items sum to at most `most`; an item larger than `most` is a portion by itself.
+    """
     together: list[list[int]] = []
     held = 0
     for index, size in enumerate(sizes):

@@ -1,7 +1,8 @@
 """Examples from a user's own sentence, with pronoun and candidates given as words or as character offsets.
 
-If the user names no pronoun, the last third-person pronoun of English or Chinese is resolved, since the most candidates
-precede it. The browser page, which runs without Python, finds pronouns by the same regular expression.
+If the user names no pronoun, the last third-person pronoun in the sentence is resolved, since more candidates precede
+the last pronoun than any earlier one. The browser page, which runs without Python, finds pronouns by the same regular
+expression.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ _CHINESE = (
 def pronoun_pattern(letter: str) -> str:
     """Return a regular expression that matches third-person pronouns of English and Chinese, in Python or JavaScript.
 
-    An English pronoun inside a longer word does not match, even if a hyphen separates the parts; nor does "IT" in
-    capitals, since it usually means information technology, or a Chinese pronoun in words such as 其他 and 他人.
+    The expression does not match
+
+    - an English pronoun inside a longer word, even if a hyphen separates the parts of the word,
+    - "IT" in capitals, which usually means information technology,
+    - a Chinese pronoun inside a word such as 其他 or 他人.
 
     Args:
         letter: pattern of a letter or digit, which Python and JavaScript write differently.
@@ -62,16 +66,17 @@ def example_from_query(
 
     Args:
         text: the sentence.
-        pronoun: the pronoun to resolve, as "it:2" for the second of several occurrences; by default the last
-            third-person pronoun of the sentence.
+        pronoun: the pronoun to resolve. If a word occurs several times, a number selects an occurrence: "it:2" is the
+            second "it". The default is the last third-person pronoun of the sentence.
         candidates: the entities that the pronoun may refer to; a name with Chinese commas is split at them.
         antecedent: the correct candidate, if known.
         language: "en" or "zh"; by default the result of `language_of`.
 
     Raises:
         UserError: a word is not in the text, a span is outside the text, a candidate overlaps the pronoun or another
-            candidate, the antecedent is not a candidate, the pronoun occurs several times and no number selects one, no
-            pronoun is given and the sentence has no third-person pronoun, or an argument has the wrong type.
+            candidate, the antecedent is not a candidate, the pronoun occurs several times and no number selects an
+            occurrence, no pronoun is given and the sentence has no third-person pronoun, or an argument has the wrong
+            type.
     """
     candidates = split_names(_list_of_words(candidates))
     same = [unicodedata.normalize("NFC", name) for name in candidates]
@@ -93,7 +98,10 @@ def example_from_query(
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return `example_from_query`'s result; None if only the text is given and it has no third-person pronoun."""
+    """Return the result of `example_from_query`.
+
+    The result is None if only the text is given and the text has no third-person pronoun.
+    """
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None
@@ -108,7 +116,11 @@ def _list_of_words(candidates: Sequence[str]) -> list[str]:
 
 
 def name_of_sentence(text: str, *question: object) -> str:
-    """Return a file name for results about a sentence: its first 24 characters, and a hash of all arguments."""
+    """Return a file name, without suffix, for results about a sentence.
+
+    The name consists of the first 24 characters of the sentence and a hash of the sentence and of `question`, the other
+    values that determine the results, such as the pronoun and the candidates.
+    """
     words = re.sub(r"\W+", "_", text)[:24].strip("_")
     return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 
@@ -128,10 +140,14 @@ def last_pronoun(text: str) -> Span:
 
 
 def find_pronoun(text: str, pronoun: str) -> Span:
-    """Return the span of a pronoun that is given as a word, as "it:2" for its second occurrence, or as "start:end".
+    """Return the span of a pronoun given by a user.
+
+    The pronoun is given as a word ("it"), as a word with the number of an occurrence ("it:2" for the second "it"), or
+    as a character span ("start:end").
 
     Raises:
-        UserError: `find_span` does not find the pronoun, or it occurs several times and no number selects one.
+        UserError: `find_span` does not find the pronoun, or the pronoun occurs several times and no number selects an
+            occurrence.
     """
     every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:
@@ -149,14 +165,19 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 
 
 def find_span(text: str, words: str, setting: str) -> Span:
-    """Return the span of words given by a user: their first occurrence as whole words, or a numbered occurrence.
+    """Return the span of one or more words given by a user.
 
-    "it:2" is the second "it", and "start:end" is a span of characters. A literal occurrence of the string in the text
-    takes precedence: in a text with the time "7:15", this string is the time, and "007:015" is the span.
+    The words "the cup" select the first occurrence of "the cup" as whole words, and "the cup:2" the second; "4:11"
+    selects characters from 4 to 11, end exclusive. A literal occurrence of the string in the text takes precedence: in
+    a text with the time "7:15", this string selects the time, and "007:015" the characters.
+
+    Args:
+        words: the string given by the user.
+        setting: name of the setting for error messages.
 
     Raises:
-        UserError: `words`, the value of `setting`, is blank, not a string or not in the text, or the characters are
-            outside the text.
+        UserError: `words` is blank, not a string or not in the text, there is no occurrence with the given number, or
+            the character span is outside the text.
     """
     if not isinstance(words, str):
         message = N_("{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
@@ -213,9 +234,10 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD, and for each code point of the result, and for its end, the offset in the given text.
+    """Return a text in NFD (canonical decomposition), and offsets in the given text.
 
-    The offset is None for all code points of a decomposed character but the first.
+    There is one offset for each code point of the decomposed text, and one for the end of the text. A character that
+    decomposition changes has an offset only for its first code point; its other code points have None.
     """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)

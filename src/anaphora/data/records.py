@@ -52,7 +52,11 @@ def item_columns(settings: data_settings.Data) -> dict[str, str]:
 
 
 def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> pyarrow.Schema:
-    """Return an Arrow schema of columns with the given names; factors are a JSON string, since their names vary."""
+    """Return an Arrow schema with columns of the given names.
+
+    The factors of an item (attributes by which results are grouped) are stored as a JSON string, since the names of
+    factors differ between corpora.
+    """
     import pyarrow
 
     index = pyarrow.int32()
@@ -71,7 +75,10 @@ def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, schema: 
 
 
 class GroupRows:
-    """Groups of examples as Arrow rows, a fifth of the size of the Python objects; no span may cut a word."""
+    """Collection of groups of examples, stored as Arrow rows, which take a fifth of the memory of Python objects.
+
+    No span of the examples may cut a word.
+    """
 
     def __init__(self) -> None:
         self._groups: list[list[Example]] = []  # not converted yet
@@ -116,7 +123,11 @@ class GroupRows:
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
-    """Convert items to a list per column, factors to JSON; `has_whole_words` states that no span cuts a word."""
+    """Return the columns of a table of items: the values of each attribute, as a list with one value per item.
+
+    The factors of each item are converted to JSON. `has_whole_words` states that no span cuts a word, so that this need
+    not be tested.
+    """
     columns = {field.name: list(map(attrgetter(field.name), items)) for field in dataclasses.fields(items[0])}
     if "factors" in columns:
         if not has_whole_words:
@@ -126,13 +137,19 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return an item's factors, with the starts of spans that cut a word as `word_parts`, as `check_offsets` needs."""
+    """Return the factors of an item; if spans cut a word, the factor `word_parts` lists the starts of these spans.
+
+    `check_offsets` needs this list, since it accepts no other spans that cut a word.
+    """
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 
 
 def _written_factors(factors: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the factors of each item as JSON; encoded pairs of name and value are cached, since most of them recur."""
+    """Return the factors of each item as a JSON string.
+
+    The JSON code of each pair of a factor's name and value is cached, since most pairs occur in many items.
+    """
     member = lru_cache(_MEMBERS_KEPT)(lambda name, value: f"{_AS_JSON(name)}: {_AS_JSON(value)}")
     return [f"{{{', '.join(map(member, each, each.values()))}}}" for each in factors]
 
@@ -153,7 +170,10 @@ def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:
-    """Decode the examples of a table from Arrow's flat values, which is ten times faster than cell by cell."""
+    """Convert the rows of a table to examples.
+
+    Each column is converted as a whole, from Arrow's flat array of its values, ten times as fast as value by value.
+    """
     if not len(table):
         return []
 
@@ -208,7 +228,8 @@ def parquet_parts(
     """Create a Parquet file inside the `with` block; the yielded function appends one part of a table as a row group.
 
     Args:
-        path, schema: path of the file, created when the `with` block ends without an error, and schema of every part.
+        path: path of the file, which appears there when the `with` block ends without an error.
+        schema: schema of every part.
         descriptions: description of each column, stored in the file.
         about: description of the table, stored as JSON; read by `parquet_about`.
         incompressible: names of columns with mostly distinct values, which are stored without dictionary encoding.
@@ -228,7 +249,10 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the `about` that `parquet_parts` has written to a file; None if the file has none or is unreadable."""
+    """Return the description of the table that a file written by `parquet_parts` contains (its argument `about`).
+
+    The result is None if the file contains no description or is unreadable.
+    """
     from pyarrow import ArrowException, parquet
 
     try:

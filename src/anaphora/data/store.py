@@ -1,8 +1,8 @@
 """Arrow cache of corpora, each of which is generated or read only once.
 
 The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. Its keys are hashes of the settings, the corpus files and
-the code that makes examples, so that a change of any of them invalidates the cache. Data from the hub are not updated
-after the first download.
+the code that makes examples, so that a change of any of these invalidates the cache. Data from the Hugging Face Hub are
+not updated after the first download.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str
 class Corpus:
     """Splits of a corpus as Arrow tables, memory-mapped from the cache.
 
-    Its methods raise a `UserError` for an unknown split, or if examples of a corpus of texts are requested, or texts of
-    a corpus of examples.
+    The methods raise a `UserError` if a split is unknown, if examples are requested from a corpus of texts, or if texts
+    are requested from a corpus of examples.
     """
 
     splits: Mapping[str, pyarrow.Table]  # empty splits included
@@ -74,21 +74,30 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return the text and the pronoun's start for each example of a split, or only for the given indices."""
+        """Return a pair for each example of a split: the text, and the offset at which the pronoun starts.
+
+        If `numbers` is given, only the examples with these indices are read.
+        """
         from pyarrow import compute
 
         texts, pronouns = self._columns(split, ("text", "pronoun"), numbers)
         return list(zip(texts.to_pylist(), compute.list_element(pronouns, 0).to_pylist(), strict=True))
 
     def counts(self, split: str, numbers: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """Return the numbers of candidates and of antecedents for each example of a split, or for the given indices."""
+        """Return a pair for each example of a split: the number of candidates, and the number of antecedents.
+
+        If `numbers` is given, only the examples with these indices are read.
+        """
         from pyarrow import compute
 
         columns = self._columns(split, ("candidates", "antecedents"), numbers)
         return list(zip(*(compute.list_value_length(column).to_pylist() for column in columns), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of each item of a split, "" for an item on its own."""
+        """Return the group of each item of a split: a key shared by items that must stay in the same split.
+
+        The key is "" for an item without a group.
+        """
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
@@ -172,8 +181,9 @@ def _contents(column: pyarrow.ChunkedArray) -> Iterator[bytes]:
 def load(settings: data_settings.Data) -> Corpus:
     """Load a corpus from the cache; if the cache lacks it, build it and write it there.
 
-    Building leaves out groups, or paragraphs of plain text, that share eight consecutive words with `data.without`, and
-    makes one fold the dev split if `data.folds` is set. Leftovers of interrupted writes are removed from the cache.
+    A new corpus is built without groups of items, or paragraphs of plain text, that share eight consecutive words with
+    the evaluation data listed in `data.without`. If `data.folds` is set, train and dev items are divided into folds, one
+    of which becomes the dev split. Leftovers of interrupted writes are removed from the cache.
 
     Raises:
         UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be
@@ -250,7 +260,11 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Drop the groups in which an item shares eight consecutive words with `data.without`, and report them."""
+    """Drop groups of items that overlap with evaluation data; return the other items, and an extended report.
+
+    A group is dropped if one of its items shares eight consecutive words with the data listed in `data.without`. The
+    report then lists the items of this group.
+    """
     if not settings.without:
         return splits, report
     from anaphora.data import contamination
@@ -273,7 +287,11 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Divide train and dev items into folds; fold `settings.fold` becomes dev, the others train; test is unchanged."""
+    """Divide the items of train and dev into folds, for cross-validation.
+
+    The fold with the index `settings.fold` becomes the dev split, and the other folds become the train split. The test
+    split is unchanged.
+    """
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -328,7 +346,11 @@ def _write(
 
 
 def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) -> Corpus:
-    """Open a cached corpus; check its digests unless this process has just written it, with description `written`."""
+    """Open a cached corpus.
+
+    `written` is the description of a corpus that this process has just written. If it is None, the description is read
+    from the cache, and the hashes of the files are checked.
+    """
     from pyarrow import ipc, memory_map
 
     try:
@@ -349,7 +371,7 @@ def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) 
 
 
 def _checked_description(directory: Path) -> dict[str, Any]:
-    """Return the description of a cached corpus; raise UserError if it or a file is not what was written."""
+    """Return the description of a cached corpus; raise UserError if the description or a file has changed."""
     about: dict[str, Any] = read_json(directory / _ABOUT, _ABOUT_SHAPE)
     digests = about.pop("digests")
     if _digests(directory, about) != digests:
@@ -358,7 +380,10 @@ def _checked_description(directory: Path) -> dict[str, Any]:
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hash of every file of a cached corpus, keyed by name, and of its description."""
+    """Return the hash of each file of a cached corpus, keyed by file name.
+
+    For about.json, which stores these hashes, it is the hash of the description `about`.
+    """
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

@@ -1,1 +1,1 @@
-"""Silver-standard items: pronouns in plain English text with antecedents found by rules, unchecked."""
+"""Silver-standard items: pronouns in plain English text, with antecedents that rules found and nobody checked."""

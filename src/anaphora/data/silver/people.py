@@ -1,6 +1,7 @@
-"""Detection of people named in English text, with given names learned from the text itself instead of a tagger.
+"""Detection of people named in English text, without a tagger: given names are learned from the text itself.
 
-The pronouns of a page about a person give the gender of the given name: "Marta Dahl (born 1950) is a ... She ...".
+The gender of a given name is that of the pronouns on pages about people with this name, such as encyclopedia articles:
+"Marta Dahl (born 1950) is a ... She ...".
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ class NameLexicon:
     """Given names with their genders, and family names, learned from pages about people.
 
     Attributes:
-        given: number of pages about people of known gender for each given name.
-        genders: "male" or "female" for each given name for which at least 90 % of these pages agree.
-        of: given names by gender, in order of first occurrence.
+        given: for each given name, the number of pages about people who have this name and a known gender.
+        genders: for each given name, "male" or "female", the gender on at least 90 % of these pages; a name without
+            such a majority is left out.
+        of: tuple of the given names of each gender, in order of first occurrence.
         families: the distinct family names, in order of first occurrence.
 
     Args:
@@ -97,7 +99,7 @@ class NameLexicon:
     def subject(self, document: Text) -> PageSubject | None:
         """Return the person that a page is about; None if title and first word do not name a person.
 
-        The gender is that of the page's pronouns, or else that of the given name.
+        The person's gender is that of the page's pronouns or, if these give none, that of the given name.
         """
         page = _person_page(document)
         if page is None:
@@ -109,10 +111,11 @@ class NameLexicon:
     def mentions(self, passage: str, subject: PageSubject | None) -> list[PersonMention]:
         """Find the mentions of people in a passage, in order.
 
-        A title or a known given name, followed by another name, is a mention; later mentions may use a part of the full
-        name, as all mentions of the page's subject may. A given name alone is a first mention only in texts without a
-        page subject, such as stories, and only if its gender is known and at least two pages are about its bearers.
-        Names with a word of `_NOT_IN_NAMES`, such as "Street", and names of more than four words are ignored.
+        A title or a known given name, followed by another name, is a mention. The given name or the family name alone
+        is a mention if the full name precedes it in the passage, or if the person is the page's subject. Otherwise, a
+        given name alone is a mention only in texts without a page subject, such as stories, and only if its gender is
+        known and at least two pages are about people with this name. Names with a word of `_NOT_IN_NAMES`, such as
+        "Street", and names of more than four words are ignored.
         """
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:
@@ -144,8 +147,12 @@ class NameLexicon:
     ) -> tuple[str, str | None] | None:
         """Return (name, gender) of the person that a name refers to; None if it does not refer to a person.
 
-        `known` has the people mentioned so far, by title and name or by part of the name; new people are added. If
-        `alone`, a given name alone may introduce a person.
+        Args:
+            words: words of the name, without title.
+            title: title before the name, or None.
+            known: (name, gender) of each person mentioned so far, keyed by given name, by family name, or by title and
+                family name; a new person is added.
+            alone: whether a given name alone may introduce a person.
         """
         first, last = words[0], words[-1]
         name = " ".join(words)
@@ -164,10 +171,10 @@ class NameLexicon:
 
 
 def _person_page(document: Text) -> tuple[str, str] | None:
-    """Return (given name, family name) of a page about a person; None for other pages.
+    """Return (given name, family name) of the person that a page is about; None if a page is not about a person.
 
-    The title must look like a person's name, and the text must begin with its first word, or with a longer form of this
-    given name, as "Maximilian Dahl" for "Max Dahl".
+    The title of the page must look like a person's name. The text must begin with the first word of the title or with a
+    longer form of this given name, such as "Maximilian Dahl" on the page "Max Dahl".
     """
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
@@ -176,9 +183,9 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """Return the gender of at least 85 % of the forms of he and she in a text.
+    """Return the gender, "male" or "female", of at least 85 % of the forms of "he" and "she" in a text.
 
-    None if neither gender reaches this share, or there are fewer than five such pronouns.
+    The result is None if neither gender reaches this share, or if the text has fewer than five such pronouns.
     """
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}

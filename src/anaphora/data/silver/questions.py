@@ -1,12 +1,12 @@
-"""Silver-standard items for pre-training: English text with antecedents that are found by two rules, unchecked.
+"""Silver-standard items for pre-training: English text with antecedents that two rules found and nobody checked.
 
-The input formats and the dropped paragraphs are those of `corpora.plain_text`. Both rules modify the text:
+Text is read, and unsuitable paragraphs are dropped, as in `corpora.plain_text`. Both rules modify the text:
 
-- by gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. Afterwards all
-  names and pronouns of the passage are changed to one gender. Words such as "wife" or "actress" remain and may be a
-  cue.
-- by name: a pronoun replaces a repeated name, after Kocijan et al. 2019 (WikiCREM), who use a mask instead. The other
-  candidate has the same or an unknown gender.
+- by gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. All names and
+  pronouns of the passage are then changed to one gender. Words such as "wife" or "actress" are not changed and may
+  still reveal the antecedent.
+- by name: a pronoun replaces a repeated name, whose bearer is the antecedent. The other candidate has the same or an
+  unknown gender. The rule follows Kocijan et al. 2019 (WikiCREM), who replace the name by a mask token.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
 
 
 class _Passage:
-    """Passage with the mentions and genders of its people."""
+    """Passage with the mentions and the genders of the people that the passage names."""
 
     def __init__(self, text: str, mentions: Sequence[PersonMention], group: str) -> None:
         self.text, self.mentions, self.group = text, mentions, group
@@ -112,11 +112,12 @@ class _Passage:
 
 
 def _by_gender(people: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
-    """Build at most two items by the gender rule: one with the antecedent before the other candidate, one after it.
+    """Build at most two items by the gender rule.
 
-    There is no item if a person's gender is unknown, all people have one gender, several people have a pronoun's
-    gender, or a pronoun may refer to the page's subject, which the passage does not name. Reflexive pronouns, and
-    pronouns before the first mention of their antecedent, are not used.
+    In one item, the first mention of the antecedent precedes that of the other candidate; in the other item, it follows.
+    There is no item if the gender of a person is unknown, all people have the same gender, several people have the
+    gender of one of the pronouns, or a pronoun may refer to the page's subject although the passage does not name this
+    person. Reflexive pronouns, and pronouns before the first mention of their antecedent, are not used.
     """
     text = people.text
     forms = list(_PRONOUN.finditer(text))
@@ -167,7 +168,10 @@ def _with_one_gender(
 
 
 def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
-    """Return the new name of a mention, in the form of the old one: with a title, in full or in part."""
+    """Return the new name of a mention of a person whose gender is changed.
+
+    The new name has the form of the old name `old`: title and family name, full name, given name, or family name.
+    """
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
         return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"
@@ -190,9 +194,11 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, for a repeated mention of a person.
 
-    The other candidates are people of the same or unknown gender. If there are at least two of them, the candidates
-    are sometimes two of them, without the antecedent. There is no item if no person of known gender is mentioned twice,
-    a pronoun has the opposite gender, there is no other candidate, or the case of the new pronoun is unclear.
+    A pronoun replaces the repeated mention. The candidates are the antecedent and another person of the same or of
+    unknown gender. If there are at least two such other people, then, with a probability of 25 %, both candidates are
+    other people, so that the correct answer is "none of them". There is no item if no person of known gender is
+    mentioned twice, a pronoun has the opposite gender, there is no other candidate, or the case of the new pronoun is
+    unclear.
     """
     text = people.text
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
@@ -227,7 +233,7 @@ def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
     """Return the pronoun that replaces a name, and the end of the replaced text, which includes a possessive 's.
 
-    None if neither the word before the name nor the text after it decides the pronoun's case.
+    The result is None if neither the word before the name nor the text after the name decides the pronoun's case.
     """
     subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
     before, behind = text[:start].rstrip(), text[end:]
@@ -251,14 +257,15 @@ def _gender(form: str) -> str:
 
 
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the items by split and a report on dropped paragraphs; a document stays in one split.
+    """Return the items of each split, and a report on dropped paragraphs.
 
-    Only documents in English are used; given names are learned from all of them, in every split. `MAX_FIRST_RATIO`
-    limits the number of items whose antecedent is the first candidate.
+    All items of a document are in the same split. Only documents in English are used; given names are learned from the
+    English documents of all splits. `MAX_FIRST_RATIO` limits the number of items whose antecedent is the first
+    candidate.
 
     Raises:
-        UserError: `plain_text.read` rejects the text, or the text has no male or no female given name, or gives no
-            training item.
+        UserError: `plain_text.read` rejects the text, no male or no female given name is found, or there is no training
+            item.
     """
     texts, report = plain_text.read(settings)
     english = {split: [one for one in documents if one.language == "en"] for split, documents in texts.items()}

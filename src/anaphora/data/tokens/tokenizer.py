@@ -61,8 +61,8 @@ class TokenizedText:
 class Tokenizer:
     """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
-    The subwords of a word share a word index; each Chinese token is a word. The tokens of recent segments are kept,
-    which takes a few megabytes, unless `keeps_segments` is False.
+    The subwords of a word share a word index; each Chinese token is a word. Unless `keeps_segments` is False, the
+    tokens of frequent text segments are cached, which takes a few megabytes.
     """
 
     is_random: bool = False  # whether the same text may get different tokens each time
@@ -128,7 +128,8 @@ class Tokenizer:
         """Tokenize many texts.
 
         Raises:
-            UserError: a published vocabulary lacks a character, so that a token has the offsets of other characters.
+            UserError: the tokenizer of a published model drops an unknown character and reports wrong offsets for the
+                tokens beside it.
         """
         others = [text for text in texts if not (self._keeps_segments and _PLAIN_TEXT.fullmatch(text))]
         encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
@@ -151,7 +152,10 @@ class Tokenizer:
         return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
     def _plain(self, text: str, encoding: Encoding) -> TokenizedText:
-        """Return the tokens of a `_PLAIN_TEXT` as `_tokenized` does, five times as fast, with the backend's words."""
+        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, five times as fast.
+
+        The speed is due to word boundaries from the `tokenizers` library.
+        """
         ids, spans = tuple(encoding.ids), tuple(encoding.offsets)
         words: list[int] = []
         current, last = -1, None
@@ -164,7 +168,10 @@ class Tokenizer:
         return TokenizedText(ids, spans, tuple(words), names, unread)
 
     def _joined(self, text: str) -> TokenizedText:
-        """Return the tokens of a `_PLAIN_TEXT` as `_tokenized` does, but tokenize recurring segments only once."""
+        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, from the cached tokens of segments.
+
+        Segments that are not in the cache are tokenized and added.
+        """
         ids, spans, words, word = [CLS], [(0, 0)], [-1], -1
         for match in _SEGMENT.finditer(text):
             offset = match.start()
@@ -177,7 +184,11 @@ class Tokenizer:
         return TokenizedText(tuple(ids), tuple(spans), tuple(words), (SPECIAL_TOKENS[CLS],), unread)
 
     def _encode_segment(self, segment: str) -> list[tuple[int, int, int, bool]]:
-        """Return id, start, end and whether a word begins for each token of a segment of a `_PLAIN_TEXT`."""
+        """Return a tuple for each token of a segment of a text that matches `_PLAIN_TEXT`, and cache the result.
+
+        The tuple consists of the token id, the start and the end of the token in the segment, and whether the token
+        begins a word.
+        """
         tokens = self._plain(segment, self._backend.encode(segment))
         begins = [word != before for before, word in pairwise(tokens.words)]  # without [CLS]
         each = zip(tokens.ids[1:], tokens.spans[1:], begins, strict=True)
@@ -209,9 +220,9 @@ class BlankPieces:
 
 
 class PieceCheck:
-    """Checker of token offsets, for tokenizers that report wrong ones: a token must match the characters in its span.
+    """Check of the token offsets that a tokenizer reports: a token must match the characters in its span.
 
-    A BPE vocabulary without an unknown token drops the characters and bytes that it does not know. The `tokenizers`
+    A tokenizer with a BPE vocabulary without an unknown token drops unknown characters and bytes. The `tokenizers`
     library then reports wrong offsets for the other tokens of the same word.
     """
 
@@ -245,7 +256,10 @@ class PieceCheck:
         return str(token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK + _BLANK_BYTE))
 
     def _spelling(self, characters: str) -> str:
-        """Return characters as they occur in tokens, normalised and, for byte-level BPE, with one symbol per byte."""
+        """Return characters in the form in which tokens contain them.
+
+        The characters are normalised; for byte-level BPE, each byte is also replaced by a symbol.
+        """
         backend = self._backend
         if backend.normalizer is not None:
             characters = backend.normalizer.normalize_str(characters)
@@ -264,7 +278,11 @@ def unknown_ids(backend: Backend) -> frozenset[int]:
 
 
 def _knows_every_byte(backend: Backend) -> bool:
-    """Return whether the vocabulary has all bytes of UTF-8 in the form in which the tokenizer looks for them."""
+    """Return whether the vocabulary has a token for each of the 256 bytes, so that no character is unknown.
+
+    With byte fallback, these tokens are "<0x00>" to "<0xFF>"; for byte-level BPE, each is one symbol. The result is
+    False for other tokenizers.
+    """
     model: Any = backend.model
     if model.byte_fallback:
         every = [f"<0x{number:02X}>" for number in range(256)]
@@ -278,7 +296,9 @@ def _knows_every_byte(backend: Backend) -> bool:
 def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
     """Return the spans of unknown tokens, and of letters and digits that no token covers, in text order.
 
-    `ids` and `spans` are those of T tokens, with empty spans for special tokens; `unknown` has unknown tokens' ids.
+    Args:
+        ids, spans: ids and spans of T tokens; the span of a special token is empty.
+        unknown: ids of the tokens that stand for unknown characters.
     """
     segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))

@@ -1,7 +1,8 @@
-"""Vocabularies of words, characters or subwords, learned from the training split, and those of published encoders.
+"""Vocabularies of words, characters or subwords learned from the training split, and vocabularies of published models.
 
-Learned ones split text into the same words, except that WordPiece also separates Chinese characters. All have
-`SPECIAL_TOKENS` at ids 0 to 4 and report spans in code points of the original text.
+Tokenizers with learned vocabularies split text into the same words, except that WordPiece also separates Chinese
+characters. All vocabularies have `SPECIAL_TOKENS` at ids 0 to 4. Spans of tokens are in code points of the original
+text.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0)
 
 
 def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
-    """Learn a byte-pair encoding (Sennrich et al. 2016, section 3.2) with merges inside words and Chinese runs."""
+    """Learn a byte-pair encoding (BPE), Sennrich et al. 2016, section 3.2.
+
+    Tokens are merged only inside a word or inside a sequence of Chinese characters.
+    """
     counts = _word_counts(_segment_counts(texts), _splitter())
     trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size, coverage), []))
     return _trained(Backend(models.BPE(unk_token=_UNKNOWN_TOKEN)), trainer, counts, _splitter())
@@ -189,12 +193,13 @@ class DroppingTokenizer(Tokenizer):
     """Tokenizer with a word vocabulary that splits a random share of its rarer words; token ids do not change.
 
     A word vocabulary contains nearly every English training word, so that without dropout a model hardly sees subwords
-    in training. A variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
+    in training. This is a variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
 
     Args:
         tokenizer: result of `word_vocabulary`.
         share: share of the rarer words that are split in each text, from 0 to 1.
-        seed: random seed for the choice of these words, and of a vocabulary for each text.
+        seed: random seed. It determines 64 vocabularies, each without a random selection of the rarer words, and which
+            of these vocabularies is used for each text.
     """
 
     is_random = True
@@ -237,8 +242,9 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
     """Read the tokenizer of a folder with pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
 
     Raises:
-        UserError: both files are missing, or the file is damaged, lacks a required special token, has one twice under
-            different names, puts other special tokens around a text, or has a model that cannot be renumbered.
+        UserError: both files are missing, the file is damaged, the vocabulary lacks a required special token or has two
+            names for the same special token, the tokenizer puts unsupported special tokens around a text, or the token
+            ids cannot be changed to the order of this package.
     """
     path = folder / TOKENIZER
     if path.exists():
@@ -323,12 +329,13 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
 
 
 def _ends_with_separator(written: Mapping[str, Any], theirs: Mapping[str, str], path: Path) -> bool:
-    """Return whether a published tokenizer puts [SEP] after a text; True if it puts nothing around a text.
+    """Return whether a published tokenizer puts [SEP] after a text.
 
-    The files of many RoBERTa tokenizers state no special tokens, which their class in `transformers` then adds.
+    The result is also True if the file describes no special tokens around a text. The files of many RoBERTa tokenizers
+    describe none, since the tokenizer class in `transformers` adds them.
 
     Raises:
-        UserError: it puts something else around a text than [CLS], or [CLS] and [SEP].
+        UserError: the special tokens around a text are neither [CLS] alone nor [CLS] and [SEP].
     """
     # Without a normalizer or pre-tokenizer, the empty text has no token that the model might not know.
     unset = dict.fromkeys(("normalizer", "pre_tokenizer", "truncation", "padding"))
@@ -344,7 +351,10 @@ def _ends_with_separator(written: Mapping[str, Any], theirs: Mapping[str, str], 
 
 
 def _special_token_names(known: Mapping[str, int], path: Path) -> dict[str, str]:
-    """Map our special tokens and [SEP] to their names in a vocabulary, without those that the vocabulary lacks."""
+    """Map the special tokens of this package, and [SEP], to their names in a published vocabulary.
+
+    Special tokens that the vocabulary lacks are left out.
+    """
     style = {name: name for name in (*SPECIAL_TOKENS, SEPARATOR)} if SPECIAL_TOKENS[CLS] in known else _ROBERTA
     if style[SPECIAL_TOKENS[CLS]] not in known:
         raise UserError(f"{path}: the vocabulary has neither {SPECIAL_TOKENS[CLS]} nor {_ROBERTA[SPECIAL_TOKENS[CLS]]}")

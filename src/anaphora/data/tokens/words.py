@@ -108,7 +108,7 @@ def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str])
 
 @dataclass(frozen=True)
 class UnreadMentions:
-    """Parts of pronouns and candidates that are outside a vocabulary, over a set of items."""
+    """Parts of pronouns and candidates that are outside a vocabulary, collected from a set of items."""
 
     items: int  # number of items with such a part
     of: int  # number of all items
@@ -116,7 +116,10 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first words as a list in the language of the interface, then the number of omitted words."""
+        """Return the first ten words, separated as in a list in the language of the interface.
+
+        If there are more than ten words, the number of omitted words follows, as in "... (+5)".
+        """
         more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
         return pgettext("list", ", ").join(self.words[:_SHOWN_WORDS]) + more
 
@@ -134,7 +137,10 @@ class UnknownWords:
 
 
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
-    """Return the out-of-vocabulary words of a text; `example` gives its pronoun and candidates, if any."""
+    """Return the out-of-vocabulary words of a text.
+
+    If `example` is given, the text is readable only if the words of the example's pronoun and candidates are known.
+    """
     extents: dict[int, Span] = {}
     for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
         if start < end:
