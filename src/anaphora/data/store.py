@@ -182,8 +182,8 @@ def load(settings: data_settings.Data) -> Corpus:
     """Load a corpus from the cache; if the cache lacks it, build it and write it there.
 
     A new corpus is built without groups of items, or paragraphs of plain text, that share eight consecutive words with
-    the evaluation data listed in `data.without`. If `data.folds` is set, train and dev items are divided into folds, one
-    of which becomes the dev split. Leftovers of interrupted writes are removed from the cache.
+    the evaluation data listed in `data.without`. If `data.folds` is set, train and dev items are divided into folds,
+    one of which becomes the dev split. Leftovers of interrupted writes are removed from the cache.
 
     Raises:
         UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be
