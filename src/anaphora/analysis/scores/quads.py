@@ -1,6 +1,7 @@
-"""Minimal pairs (items that differ in cue) and quads (in cue and order of the candidates), and accuracy on whole sets.
+"""Minimal pairs and quads of items, and the share of pairs or quads in which all items are right.
 
-N is the number of items.
+The items of a minimal pair differ only in the cue. A quad consists of four items: each of two cues with both orders of
+the candidates. N is the number of items.
 """
 
 from __future__ import annotations
@@ -71,12 +72,13 @@ def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def quads_of(examples: Sequence[Example]) -> list[str]:
-    """Return the name of each item's quad if it is complete (two cues by two orders of the candidates), else "".
+    """Return the name of each item's quad; "" for an item that is not in a complete quad.
 
-    A group with several pronouns per sentence or with two voices (octad) counts as one quad, which has 4 items for each
-    pronoun and voice. Other groups do not count, because being right in all of 36 items is much harder than in all of
-    4. Without the factor `order`, four items are a quad if the same two candidates occur in both orders, each once as
-    the antecedent.
+    A quad consists of four items: each of two cues with both orders of the candidates (factor `order`). A group with
+    several pronouns per sentence, or with two voices (octad), counts as one quad, with four items for each pronoun and
+    voice. Groups of any other size do not count, because a head is right on all items of a large group much more rarely
+    than on all four of a quad. If the factor `order` is missing, four items are a quad if the same two candidates occur
+    in both orders and each candidate is the antecedent once in each order.
     """
     members = indices_by(example.group or None for example in examples)
     quads = {group for group, items in members.items() if _is_quad([examples[item] for item in items])}

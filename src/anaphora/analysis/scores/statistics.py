@@ -30,7 +30,11 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike) -> bool:
-    """Return whether K clusters determine an interval: two or more, or `FEWEST_EQUAL` if all means, (K,), are equal."""
+    """Return whether there are enough clusters for an interval of the mean.
+
+    Two of the K clusters are enough unless all K cluster means, (K,), are equal; then `FEWEST_EQUAL` clusters are
+    needed.
+    """
     means = np.asarray(cluster_means, dtype=np.float64)
     return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 
@@ -48,9 +52,10 @@ def cluster_interval(
 ) -> tuple[float, float] | None:
     """Return the 95 % percentile bootstrap interval of the mean of `values`, resampling whole clusters.
 
-    The percentiles are widened as a t interval widens a normal one ("expanded percentile", Hesterberg 2015), because
-    plain percentiles undercover with few clusters. With fewer than `BOOTSTRAPPED_FROM` clusters the result is a t
-    interval, because a bootstrap mean cannot lie outside the cluster means.
+    The percentiles lie further out than 2.5 % and 97.5 %, just as a t interval is wider than a normal interval
+    ("expanded percentile", Hesterberg 2015), because plain percentiles undercover with few clusters. With fewer than
+    `BOOTSTRAPPED_FROM` clusters the result is a t interval, because a bootstrap mean cannot lie outside the cluster
+    means.
 
     Args:
         values: values of the items, (N,).
@@ -92,10 +97,10 @@ def cluster_interval(
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    Antecedents of main items (`Example.is_main`) are relabelled (`_permutation_null`), with the same draw for all
-    heads. A head's p-value is the share of draws in which the best of all heads is at least as accurate as this head
-    was. The statistic is that of `choose_head`, so the chosen head has the smallest p-value. NaN in layers without
-    attention.
+    Each draw relabels the antecedents of main items (`Example.is_main`, `_permutation_null`); all heads get the same
+    labels. A head's p-value is the share of draws in which the best head's accuracy is at least this head's observed
+    accuracy. The true labels count as one draw. `choose_head` uses the same accuracy, so the chosen head has the
+    smallest p-value. The result is NaN in layers without attention.
 
     Raises:
         ValueError: there are no main items.
@@ -148,7 +153,10 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the number of draws per chunk of `_MAX_RANDOM_NUMBERS` random numbers; each draw needs `size` of them."""
+    """Yield the number of draws in each chunk, such that a chunk needs at most `_MAX_RANDOM_NUMBERS` random numbers.
+
+    One draw needs `size` random numbers; a chunk has at least one draw.
+    """
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -156,15 +164,16 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 
 
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
-    """Return the observed accuracy of K heads, and their accuracies with relabelled antecedents.
+    """Return the observed accuracies of K heads, (K,), and their accuracies with relabelled antecedents, (draws, K).
 
-    In a group of minimal pairs, the cues exchange their antecedents, by one permutation for all orders of candidates. A
-    head that follows position, entity or a fixed association of cue and entity is thus at chance level. All other
-    items, including minimal pairs with equal answers, get new antecedents, drawn among the candidates that the cue may
-    pick.
+    In each draw, the items of a minimal pair, one for each cue, exchange their antecedents. All minimal pairs of a
+    group, which differ in the order of the candidates, use the same permutation of the cues. A head that follows
+    position, entity or a fixed association of cue and entity is thus at chance level. All other items, including
+    minimal pairs in which two items have the same antecedent, get new antecedents, drawn among the candidates that the
+    cue may pick.
 
-    `pointed` holds the picks of K heads (`strongest_candidates`), (N, K, M). The accuracies, (K,) and (draws, K), are
-    macro means over cells of language, kind of cue and type of cue.
+    `pointed` holds the strongest candidates of the K heads (`strongest_candidates`), (N, K, M). Each accuracy is a
+    macro mean over combinations of language, cue category (`kind`: set cue or role cue) and cue type.
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")
@@ -222,7 +231,10 @@ class _AntecedentPermutation:
 
 
 def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
-    """Return the item indices of each minimal pair in which all cues pick different candidates, sorted by cue."""
+    """Return the item indices of each minimal pair whose items all have different antecedents, sorted by cue.
+
+    Minimal pairs whose items differ in the number of candidates are left out.
+    """
     answers = [example.antecedents for example in scores.examples]
     sizes = scores.present.sum(axis=1)
     return [

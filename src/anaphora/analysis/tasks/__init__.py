@@ -1,1 +1,1 @@
-"""Tasks beyond the main result: GAP, antecedent selection, labels, cross-validation, transfer, extraction of rows."""
+"""Further tasks: GAP, antecedent selection, text labels, cross-validation, transfer to other data, extraction."""

@@ -1,8 +1,8 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
-The rules follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words: no
-parse, entity types or speakers. Number comes from word lists, "and" and the ending -s, gender from word lists and the
-first names of the built-in corpus.
+The rules follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words; they
+use no parse, no entity types and no speakers. The number of a mention is inferred from word lists, the word "and" and
+the ending -s; the gender is inferred from word lists and the first names of the built-in corpus.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class AgreementFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class CandidateMention:
-    """Mention of a candidate: character spans of head word and whole mention, and the index of the candidate."""
+    """Mention, given by the character spans of its head word and of all its words, and the index of its candidate."""
 
     head: Span
     whole: Span
@@ -89,7 +89,10 @@ or second person agree only with pronouns of the same person, because speakers a
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return whether each rule picks an antecedent, keyed by rule; rules choose among candidates' earlier mentions.
+    """Return, for each rule in `RULES`, whether the mention that the rule picks belongs to an antecedent.
+
+    A rule chooses among those mentions of candidates that precede the mention to be resolved. The result is keyed by
+    the name of the rule.
 
     Raises:
         ValueError: no candidate precedes the mention.
@@ -112,13 +115,17 @@ def rule_hits(example: Example) -> dict[str, bool]:
 
 
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
-    """Return the person, number and gender of a mention by its words.
+    """Return the person, number and gender of a mention, inferred from the mention's words.
 
-    The features of a pronoun head come from a table. Other mentions are third person. They are plural if they contain
-    "and", if the head or the first word is a plural word ("these", "people"), or if the head is in lower case and ends
-    in s, but not ss, us or is; else they are singular. Their gender is that of the head word, else of the first other
-    word that is a title, a word for men or women or a first name, except the owner in a possessive. The gender is None
-    without such a word or with "and".
+    If the head word is a pronoun, the features come from a table. All other mentions are third person. They are plural
+    if they contain "and", if the head word or the first word is a plural word ("these", "people"), or if the head word
+    is in lower case and ends in s, but not in ss, us or is; otherwise they are singular. The gender is that of the
+    first word that is a title, a word for men or women, or a first name; the head word is tried first, then all words
+    in order, except the owner in a possessive ("Tom" in "Tom's sister"). The gender is None if there is no such word or
+    if the mention contains "and".
+
+    Args:
+        head, whole: character spans of the head word and of the whole mention.
     """
     head_word = _casefolded(text, head)
     if head_word in _PRONOUN_FEATURES:

@@ -42,7 +42,10 @@ Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """Return the mention form of an example: its factor `form` if that is one of `FORMS`, else "pronoun"."""
+    """Return the form of an example's mention, such as "pronoun" or "proper" (proper noun).
+
+    The form is the factor `form` if that is one of `FORMS`, otherwise "pronoun".
+    """
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
@@ -83,44 +86,52 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """Correctness of every head as an antecedent selector on a split, (N, F, L, H); NaN in layers without attention."""
+    """Correctness of every head as an antecedent selector on the N examples of a split.
+
+    The axes of `hits` are item, choice set (`CHOICE_SETS`), layer and head, (N, F, L, H). Values are from 0 to 1, and
+    NaN in layers without attention.
+    """
 
     examples: Sequence[Example]
     hits: Hits
 
     def items(self, column: str) -> NDArray[np.int64]:
-        """Return the indices of the items whose mention has the form `column`; "all" gives every item."""
+        """Return the indices of the items whose mention has the form `column`, or of all items if `column` is "all"."""
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's accuracy in the choice set `field` on mentions of the form `column`, (L, H).
+        """Return every head's accuracy, (L, H), for one choice set and one form of mention.
 
         NaN in layers without attention, and everywhere if there are no such mentions.
+
+        Args:
+            field: choice set, one of `CHOICE_SETS`.
+            column: form of the mentions, one of `FORM_COLUMNS`; "all" for every form.
         """
         hits = self.hits[self.items(column), CHOICE_SETS.index(field)]
         return np.asarray(hits.mean(axis=0, dtype=np.float64))
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the highest accuracy in the choice set `field` on mentions of the form `column`.
+        """Return the head with the highest accuracy for one choice set (`field`) and one form of mention (`column`).
 
         Ties go to the lowest layer, then to the lowest head.
 
         Raises:
-            ValueError: there are no such mentions, or no layer has attention.
+            ValueError: there are no mentions of this form, or no layer has attention.
         """
         accuracy = self.accuracy(field, column)
         layer, head = np.unravel_index(np.nanargmax(accuracy), accuracy.shape)
         return Head(int(layer), int(head))
 
     def head_hits(self, head: Head, field: str) -> NDArray[np.float64]:
-        """Return the correctness of one head in the choice set `field`: (N,)."""
+        """Return the correctness of one head on each item, (N,), in one choice set (`field`, one of `CHOICE_SETS`)."""
         return self.hits[:, CHOICE_SETS.index(field), head.layer, head.head].astype(np.float64)
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect the selections of all heads from records in any order, each given with the index of its example.
+    """Collect the selections of all heads from pairs of an example's index and the example's attention record.
 
-    Examples without a record count as wrong.
+    The pairs may come in any order. Examples without a record count as wrong.
 
     Raises:
         ValueError: there are no records.
@@ -140,7 +151,8 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 class SelectorAccuracy:
     """Accuracy of an antecedent selector (a rule or attention heads), with 95 % bootstrap intervals over documents.
 
-    The accuracy of the selector "untrained" is a mean over untrained models, each with its best head for the column.
+    The accuracy of the selector "untrained" is a mean over untrained models. In each of these models, the head is
+    chosen that has the highest accuracy on development mentions of the form `column`.
     """
 
     subset: str  # "all", or "factor=value"
@@ -176,16 +188,19 @@ def selection_table(
     """Return the accuracy of every rule and every chosen head on the evaluated split.
 
     Args:
-        development: selections on the split on which heads are chosen.
-        untrained: selections of each untrained model on these two splits.
-        by: names of factors; the rows are repeated for the items with each value of a factor, with the same heads.
+        development: selections on the development split, on which heads are chosen.
+        measured: selections on the evaluated split.
+        untrained: for each untrained model, its selections on the development split and on the evaluated split.
+        by: names of factors (item attributes). For each value of a factor there are further rows, on the items with
+            this value; they use the same heads.
 
     Returns:
-        One row per subset, selector, choice set and form of mention. Forms without items are left out; heads have no
-        rows for forms without development items.
+        One row for each subset of items (all items, or the items with one value of a factor), selector (rule or head),
+        choice set and form of mention. Forms without items are left out; heads have no rows for forms without
+        development items.
 
     Raises:
-        ValueError: no candidate precedes the mention of a measured item.
+        ValueError: no candidate precedes the mention of an evaluated item.
     """
     rules = [rule_hits(example) for example in measured.examples]
     by_rule = {name: np.array([one[name] for one in rules], dtype=np.float64) for name in RULES}
@@ -250,7 +265,7 @@ def _row_maker(
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
-    """Return the accuracy of every head with attention, by choice set and form of mention; empty forms are left out."""
+    """Return the accuracy of every head with attention, for each choice set and each form of mention that occurs."""
     return [
         HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS
@@ -288,14 +303,14 @@ class Passages:
     def records(
         self, encoder: Encoder, batching: Batching, progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index of each example and its mention's attention rows, averaged over the mention's tokens.
+        """Yield the index of each example with the attention rows of its mention, averaged over the mention's tokens.
 
-        The order is that of the batches, and `progress` is called with the number of texts in each. Candidates are
-        never marked in the input, because marks would reveal the mentions.
+        Examples are yielded batch by batch; after each batch, `progress` is called with the number of texts in the
+        batch. Candidates are never marked in the model's input, because such markers would reveal the mentions.
 
         Raises:
-            UserError: the encoder has no attention maps, or takes the pronoun as a second sequence, so that one pass
-                cannot serve all mentions.
+            UserError: the encoder has no attention maps; or the encoder takes the pronoun as a second input sequence,
+                so that each mention would need its own forward pass.
         """
         if encoder.settings.second_sequence:
             raise UserError("model.second_sequence reads one pronoun of a text; here every mention is evaluated")

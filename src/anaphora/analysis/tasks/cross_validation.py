@@ -1,4 +1,4 @@
-"""Cross-validation: each run answers the items of the fold that was held out from its training."""
+"""Cross-validation: each run predicts the antecedents in the fold that was held out from its training."""
 
 from __future__ import annotations
 
@@ -23,14 +23,18 @@ from anaphora.settings.run import Config, read_config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return the answers of each fold's runs to the fold's dev split, and those of shortcuts fitted on its train split.
+    """Return the predictions of each fold's runs on the held-out fold, and the correctness of shortcut baselines.
 
-    The items must have the factors `by`. A fold's runs are sorted by seed, and the answers of the runs in the same
-    place are joined over folds: S runs per fold give S answers to every item.
+    The held-out fold is the split `dev` of a run's data; the shortcuts are fitted on the split `train`. The runs of a
+    fold are sorted by seed. The predictions of the first runs of all folds are joined, then those of the second runs,
+    and so on: with S runs per fold, there are S predictions for every item.
+
+    Args:
+        by: names of factors (item attributes) that must occur in the items.
 
     Raises:
-        UserError: a factor of `by` occurs in no item, a run does not predict antecedents, its corpus is missing or no
-            longer has its training items, or a text is too long for a model.
+        UserError: a factor of `by` occurs in no item, a run does not predict antecedents, a run's corpus is missing or
+            no longer has the training items of the run, or a text is too long for a model.
     """
     by_fold: dict[int, list[Run]] = {}
     for run in sorted(runs, key=lambda one: one.config.seed):
@@ -106,9 +110,9 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return a key for the settings of the run at `start`, without its fold and seed.
+    """Return the settings, without fold and seed, of the run from which training started, as a string to compare.
 
-    Without a stored run at `start`, the key is `start` itself.
+    If no run is stored at `start`, return `start` itself.
     """
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start

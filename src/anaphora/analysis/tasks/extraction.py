@@ -1,7 +1,7 @@
 """Extraction of the attention rows of any number of items, in small parts.
 
 Batches are planned before shards are assigned. An item is therefore in the same batch for any number of shards, and its
-weights are equal to the last bit.
+weights do not depend on this number, not even in the last bit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of about `most` items, as evenly spaced whole groups, or of all if `most` is None."""
+        """Return a selection of about `most` items, or this selection if `most` is None.
+
+        Groups of items, such as the items of one document, are selected as a whole and at even intervals.
+        """
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -65,7 +68,7 @@ class Selection:
         return replace(self, groups=groups, characters=self.characters[kept], read=read)
 
     def parts(self) -> list[list[int]]:
-        """Divide the items into parts of whole groups; return each part's item indices in ascending order.
+        """Divide the items into parts without splitting a group; return each part's item indices in ascending order.
 
         A part is complete as soon as it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
         """
@@ -95,7 +98,9 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of about `most` items of a split, as evenly spaced whole groups, or of all if `most` is None.
+    """Return a selection of about `most` items of a split, or of all items if `most` is None.
+
+    Groups of items, such as the items of one document, are selected as a whole and at even intervals.
 
     Raises:
         UserError: the split is empty.
@@ -133,11 +138,13 @@ class Extractor:
     most_weights: int  # maximum number of attention weights in memory, unless one item has more
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
-        """Yield the rows of the items in batches, in the order of the parts; texts without a query word have no rows.
+        """Yield the attention rows of the items in batches, in the order of the parts.
+
+        Texts in which none of the query words `words` occurs have no rows.
 
         Raises:
-            UserError: an item, or `chunk_tokens` for texts, is too long for the model, or the model has no attention
-                maps or, for texts, takes the pronoun as a second sequence.
+            UserError: an item is too long for the model, or the model has no attention maps; for texts also if
+                `chunk_tokens` is too long for the model, or if the model takes the pronoun as a second input sequence.
         """
         for part in parts:
             count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part
@@ -190,13 +197,17 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Divide consecutive items into portions of at most `most_weights` weights or one item; return indices."""
+        """Divide consecutive items into portions with at most `most_weights` attention weights; return item indices.
+
+        An item with more weights is a portion of its own. `head_weights` has the number of weights of each item in one
+        head.
+        """
         layers, heads = self.shape
         return portions((weights * layers * heads for weights in head_weights), self.most_weights)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Return the number of layers and heads."""
+        """Return the number of layers and the number of heads per layer."""
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:

@@ -1,6 +1,7 @@
-"""GAP scores: F1 of the decisions on whether the pronoun refers to each name, as in Webster et al. 2018.
+"""GAP scores (Webster et al. 2018): F1 of yes/no decisions on whether a pronoun refers to a name.
 
-The probe over all heads is a linear classifier on the attention between pronoun and candidates.
+The probe over all heads is a linear classifier; its inputs are the attention weights from the pronoun to the candidates
+and from the candidates to the pronoun.
 
 Axes are S (models), N (items), M (candidates at most) and D (bootstrap samples).
 """
@@ -33,7 +34,7 @@ _BLIND_CHOICES = 100  # random choices averaged by the rule "random"
 
 @dataclass(frozen=True, kw_only=True)
 class GapScore:
-    """Scores of name decisions, averaged over models.
+    """GAP scores of yes/no decisions on whether a pronoun refers to a name, averaged over models.
 
     Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models; NaN for too few
     texts, or if the score is undefined in every sample. For `weighted_bias`, items are weighted such that both genders
@@ -54,10 +55,10 @@ class GapScore:
 
 
 def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
-    """Return the GAP scores of decisions.
+    """Return the GAP scores of yes/no decisions on whether a pronoun refers to a name.
 
     Args:
-        decisions: mask of the names that each model takes for antecedents, (S, N, M); False for absent candidates.
+        decisions: True for each name that a model accepts as an antecedent, (S, N, M); False for absent candidates.
         examples: N items with the factor `gender`, "male" or "female".
 
     Raises:
@@ -131,9 +132,10 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """Return the difference in mean F1 between two sets of decisions, first minus other, with its paired interval.
+    """Return the mean F1 of `decisions` minus the mean F1 of `other`, with a paired interval.
 
-    The interval is a 95 % bootstrap percentile interval over texts; NaN if the texts do not determine one.
+    Both are decisions of models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile interval over
+    texts; NaN if the texts do not determine one.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -162,7 +164,10 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
 
 
 def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return the numbers of true positives, false positives and false negatives: (S, N, M) -> (S, N, 3)."""
+    """Return the numbers of true positives, false positives and false negatives in each model's decisions on each item.
+
+    The decisions have the shape (S, N, M), the result (S, N, 3).
+    """
     gold = gold_decisions(examples, decisions.shape[2])
     return np.asarray(np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2))
 
@@ -181,7 +186,10 @@ def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
 
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
-    """Return answers, each the index of a candidate or `NO_CANDIDATE`, as decisions: (N,) -> (N, M)."""
+    """Convert answers, (N,), to decisions, (N, M): True for the candidate that is the answer, False for all others.
+
+    An answer is the index of a candidate, or `NO_CANDIDATE`, which gives False for all candidates.
+    """
     return np.asarray(answers[:, None] == np.arange(most))
 
 
@@ -194,7 +202,15 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return the mean over models of `_f1` on the items of a mask (N,): (D,), NaN where their total weight is zero."""
+    """Return F1 on the items with one gender, averaged over models, for each bootstrap sample: (D,).
+
+    The result is NaN in samples in which these items have a total weight of zero.
+
+    Args:
+        gender: mask of the items with this gender, (N,).
+        weights: weight of each item in each sample, (D, N).
+        counts: result of `_confusion_counts`, (S, N, 3).
+    """
     own = weights * gender
     return np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
 
@@ -209,11 +225,13 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 
 
 def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
-    """Return the score threshold with the best F1 for each of K rules or heads; below it, none of the names is chosen.
+    """Return, for each of K scorers (rules or heads), the score threshold with the best F1, and this F1.
+
+    A scorer answers each item with one name; if the score of this name is below the threshold, no name is accepted.
 
     Args:
-        top: score of the answer of each rule or head, (N, K).
-        right: mask of the answers that are antecedents, (N, K).
+        top: score that each scorer gives to the name that it answers, (N, K).
+        right: whether this name is an antecedent, (N, K).
         antecedents: total number of names that are antecedents.
 
     Returns:
@@ -282,10 +300,11 @@ _PROBE_FOLDS = 5
 
 
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
-    """Return each candidate's features: its log weights in every head, and their means over the other candidates.
+    """Return the input features of the probe over heads for each candidate: (N, M, 4 * L * H).
 
-    The features are (N, M, 4 * L * H). Every item must have exactly M candidates, because the mean would include absent
-    candidates.
+    The features are the logarithms of the candidate's two weights in every head (from and to the pronoun), and the
+    means of the same logarithms over the item's other candidates. Every item must have exactly M candidates, because
+    the means would include absent candidates.
 
     Args:
         forth: weight from the pronoun to each candidate, (N, L, H, M).
@@ -299,7 +318,9 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
-    """Return each candidate's probability of being an antecedent, (N, M), by a logistic regression on other folds.
+    """Return each candidate's probability of being an antecedent, (N, M), predicted without the item's fold.
+
+    For the items of each fold, a logistic regression is fitted on the items of all other folds.
 
     Args:
         features: F features of each candidate, (N, M, F).
@@ -307,7 +328,7 @@ def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: 
         folds: fold of each item, (N,).
 
     Raises:
-        UserError: the items outside a fold are too few, or none or all of their names are antecedents.
+        UserError: for some fold, the other folds have too few items, or all or none of their names are antecedents.
     """
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.model_selection import GroupKFold

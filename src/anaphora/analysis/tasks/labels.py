@@ -1,4 +1,7 @@
-"""Evaluation of runs on N texts: accuracy of predicted labels, compared with a bag of words; masked-LM perplexity."""
+"""Evaluation of runs on N texts: accuracy of predicted labels, and perplexity of masked tokens.
+
+The accuracy of the labels is compared with that of a bag-of-words classifier.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
     """Return the labels that a run predicts from the first chunk of each text, as indices into `label_names`: (N,).
 
     Raises:
-        UserError: as in `encode_texts`.
+        UserError: a chunk is too long for the model, or a text has none of the run's labels.
     """
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
@@ -67,12 +70,13 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
 
 
 def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """Return the labels predicted by a logistic regression on the set of each text's tokens, with the run's tokenizer.
+    """Return the labels predicted by a logistic regression on the set of tokens that occur in each text.
 
-    Texts are truncated as for the run. The penalty is chosen as in `bag_of_words`.
+    The tokens are those of the run's tokenizer. As in the run, only the first chunk of each text is used. The penalty
+    is chosen as in `bag_of_words`.
 
     Raises:
-        UserError: as in `encode_texts`.
+        UserError: a chunk is too long for the model, or a text has none of the run's labels.
     """
     from scipy import sparse
 
@@ -90,9 +94,10 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Return the labels that a logistic regression predicts from the third of three feature matrices.
+    """Return the labels that a logistic regression predicts for the evaluated texts.
 
-    It is fitted on the first matrix, with the penalty that is most accurate on the second.
+    The classifier is fitted on the training texts, with the penalty that gives the highest accuracy on the development
+    texts. `features` holds one feature matrix each for the training, development and evaluated texts.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -110,7 +115,10 @@ def _logistic_regression_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsOfPolicy:
-    """Accuracy of the labels of an encoder or baseline, with 95 % bootstrap intervals over groups of texts."""
+    """Accuracy of the labels that an encoder or a baseline (`policy`) predicts.
+
+    Intervals are 95 % bootstrap intervals over groups of texts.
+    """
 
     policy: str
     texts: int
@@ -124,9 +132,10 @@ class LabelsOfPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """Accuracy of a run and of the bag of words on the texts with one label, or with any label for "all".
+    """Accuracy of a run and of the bag-of-words classifier on the texts with one gold label.
 
-    `more` is the run's accuracy minus that of the bag of words. Intervals are bootstrapped over groups of texts.
+    The row with the label "all" is for all texts. `more` is the run's accuracy minus that of the bag-of-words
+    classifier. Intervals are bootstrapped over groups of texts.
     """
 
     label: str
@@ -140,7 +149,12 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of each encoder or baseline; `answers` maps its name to the labels that its runs predict."""
+    """Return the accuracy of the labels that each encoder or baseline predicts.
+
+    Args:
+        texts: N texts with gold labels.
+        answers: by name of the encoder or baseline, N predicted labels for each of its runs.
+    """
     gold = np.array([one.label for one in texts])
     right = {
         name: np.array([np.array(labels) == gold for labels in runs], dtype=np.float64)
@@ -195,11 +209,11 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    The masked share is that of training, and the masked words are the same in every call. The perplexity is 1 if no
-    token is masked.
+    As large a share of tokens is masked as in training, and the same words are masked in every call. The perplexity is
+    1 if no token is masked.
 
     Raises:
-        UserError: as in `encode_texts`.
+        UserError: a chunk is too long for the model.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0

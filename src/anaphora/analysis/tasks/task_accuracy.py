@@ -1,4 +1,4 @@
-"""Task accuracy of runs and shortcuts on the same items, of any corpus, with paired bootstrap intervals.
+"""Task accuracy of runs and of shortcut baselines on the same items, with paired bootstrap intervals.
 
 Axes are N (items) and S (runs).
 """
@@ -38,7 +38,7 @@ NONE_OF_THEM = "none_of_them"
 
 @dataclass(frozen=True)
 class ItemAnswers:
-    """Items, with the answers of runs and the correctness of shortcuts."""
+    """Items, with the antecedents predicted by each run and the correctness of each shortcut baseline."""
 
     examples: list[Example]
     answers: Sequence[Answers]
@@ -53,10 +53,12 @@ class ItemAnswers:
         return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
-        """Yield name, correctness and number of correct decisions, (runs or fits, N), of the runs and each baseline.
+        """Yield the name of a predictor, and its correctness and number of correct decisions on each item.
 
-        An item with M candidates has M decisions, whether each candidate is an antecedent. The runs come first.
-        Shortcuts that do not apply to all items are left out, and so is `NONE_OF_THEM` if every item has an antecedent.
+        The first predictor is "model", the runs; each further predictor is a baseline. Both arrays have the shape
+        (runs, N), or (fits, N) for a baseline that was fitted several times. An item with M candidates has M decisions:
+        whether each candidate is an antecedent. Shortcuts that do not apply to all items are left out, and so is
+        `NONE_OF_THEM` if every item has an antecedent.
         """
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
@@ -100,7 +102,10 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the factors in `by` exist ("a+b" crosses two factors), and that `contrast` exists and has two values.
+    """Check that the factors (item attributes) in `by`, and the factor `contrast` if given, occur in the examples.
+
+    In `by`, "a+b" stands for the combination of the factors a and b. The factor `contrast` must have exactly two
+    values.
 
     Raises:
         UserError: a factor is unknown, or `contrast` does not have two values.
@@ -128,7 +133,7 @@ def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
 class PolicyAccuracy:
     """Accuracy of the runs or of a baseline (`policy`) on a group of items.
 
-    95 % intervals are bootstrapped over templates or groups of items (`clusters`), with the runs fixed.
+    The 95 % intervals are bootstrapped over templates or groups of items (`clusters`); the runs are not resampled.
     """
 
     factor: str  # factor whose value defines the group; "" for all items
@@ -149,10 +154,11 @@ class PolicyAccuracy:
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastedAccuracy(PolicyAccuracy):
-    """Accuracy as in `PolicyAccuracy`, and the accuracy on a factor's first value minus that on its second.
+    """Accuracy as in `PolicyAccuracy`, and the difference in accuracy between the two values of a factor.
 
-    The values are in alphabetical order. `contrast` is None if the items have only one of them. It has no interval if
-    one of them is in fewer than `BOOTSTRAPPED_FROM` clusters.
+    `contrast` is the accuracy on items with the alphabetically first value minus the accuracy on items with the second
+    value. It is None if only one value occurs in the items. The interval is None if one of the values occurs in fewer
+    than `BOOTSTRAPPED_FROM` clusters.
     """
 
     contrast: float | None
@@ -163,8 +169,9 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
     """Return the accuracy of the runs and of each baseline on all items, and for each value of the factors in `by`.
 
     Args:
-        by: names of factors; "a+b" crosses two factors.
-        contrast: name of a factor with two values, by which the accuracies are compared, if any.
+        by: names of factors (item attributes); "a+b" stands for the combination of the factors a and b.
+        contrast: name of a factor with two values; if it is given, rows also compare the accuracies on the two values
+            (`ContrastedAccuracy`).
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -240,14 +247,16 @@ def answer_transfer(
     seed: int,
     progress: Progress = no_progress,
 ) -> ItemAnswers:
-    """Return the answers of runs to the items of another corpus, with the correctness of shortcuts.
+    """Return the predictions of runs on the items of another corpus, with the correctness of shortcut baselines.
 
-    Shortcuts are fitted on the runs' training items; some are fitted again on the other folds of `examples`, and then
-    have the suffix `OWN_FOLDS_SUFFIX`. A shortcut that was not fitted on every training split is left out.
+    Each shortcut is fitted on the runs' training items; a shortcut that was not fitted on every training split is left
+    out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on
+    the items of the other folds. Their names then have the suffix `OWN_FOLDS_SUFFIX`.
 
     Args:
         training: the distinct training splits of the runs, on each of which shortcuts are fitted.
-        folds: number of folds of `examples` by group, for shortcuts fitted on the other folds.
+        examples: items of the other corpus.
+        folds: number of folds into which `examples` are divided; a group of items is in one fold.
 
     Raises:
         UserError: a run does not predict antecedents, or a text is too long for its model.
@@ -273,5 +282,8 @@ def answer_transfer(
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:
-    """Stack the correctness of all fits, (K, N); return (N,) if all are equal, as for shortcuts that are not fitted."""
+    """Stack the correctness of one shortcut after each of K fits: (K, N).
+
+    If all fits have the same correctness, for instance because the shortcut has no parameters, return it once: (N,).
+    """
     return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

@@ -1,4 +1,4 @@
-"""Accuracy of one head by factor of the items, such as type of cue, gender, distance or template (`FACTORS`)."""
+"""Accuracy of one head by factor: an attribute of the items, such as cue type, gender or distance (`FACTORS`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DISTANCE_BINS = (0, 3, 6, 9, 12)
 
 @dataclass(frozen=True, kw_only=True)
 class FactorValue(AccuracyCell):
-    """Accuracies on the items with one value of a factor."""
+    """Accuracies of a head and of the model on the items that share one value of a factor (item attribute)."""
 
     value: str
     items: int
@@ -31,16 +31,17 @@ class FactorValue(AccuracyCell):
 def factors(
     scores: HeadScores, head: Head, task_correct: NDArray[np.floating]
 ) -> dict[str, dict[str, tuple[FactorValue, ...]]]:
-    """Return the head's and the model's accuracy for every value of every factor.
+    """Return the accuracy of a head and of the model for each value of each factor (item attribute) in `FACTORS`.
 
     Args:
         scores: N scored items, of which only main items (`Example.is_main`) count.
-        task_correct: correctness of the model's answers, (N,); NaN for a model without answers.
+        task_correct: correctness of the model's answer to each item, (N,); NaN if the model gives no answers.
 
     Returns:
-        {factor: {language: rows}} for type of cue, gender, grammatical number, distance, number of candidates,
-        distractor (a third person) and template, with rows sorted by value. Items without a factor are left out of its
-        rows. Intervals are bootstrapped over templates, or over groups of items in the rows of templates.
+        {factor: {language: rows}} with one row per value, sorted by value. The factors are cue type, gender,
+        grammatical number, distance between antecedent and pronoun in words, number of candidates, distractor (a third
+        person in the text) and template. For each factor, items that lack this factor are left out. Intervals are
+        bootstrapped over templates (`clusters`); for the factor "template", over groups of items (`group_key`).
 
     Raises:
         ValueError: `task_correct` has another shape.
@@ -83,7 +84,8 @@ def factors(
 def value_order(value: str) -> tuple[float, bool, list[str]]:
     """Return a sorting key for the values of a factor.
 
-    Numbers sort by size and before words, "9 or more" after "9-11", and "en/gender/9" before "en/gender/10".
+    Numbers are sorted by size, and bins such as "3-5" by their lower end; words follow. "9 or more" follows "9-11", and
+    "en/gender/9" precedes "en/gender/10".
     """
     head, _, more = value.split("-")[0].partition(" ")
     number = float(head) if head.isdecimal() else float("inf")
@@ -91,7 +93,7 @@ def value_order(value: str) -> tuple[float, bool, list[str]]:
 
 
 def _value(example: Example, factor: str) -> str | None:
-    """Return an example's value of a factor; None if it lacks the factor."""
+    """Return an example's value of a factor; None if the example has no value of this factor."""
     match factor:
         case "candidates":
             return str(len(example.candidates))

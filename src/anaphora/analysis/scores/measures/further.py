@@ -1,4 +1,4 @@
-"""Further measures of the chosen head, such as reciprocal rank, maximum attention score and agreement with the answer.
+"""Measures beyond candidate accuracy: reciprocal rank, maximum attention score, agreement with the model, and others.
 
 Axes are N (items), L (layers), H (heads) and M (candidates at most).
 """
@@ -24,7 +24,7 @@ _TIED = NO_CANDIDATE - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """Cohen's kappa of the head's strongest candidate and the model's answer."""
+    """Cohen's kappa between the candidate to which the head gives the largest weight and the model's answer."""
 
     kappa: float | None
     interval: Interval | None
@@ -32,7 +32,7 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class FurtherScores:
-    """Measures reported in addition to the candidate accuracy; `further_measures` defines them."""
+    """Measures reported in addition to candidate accuracy; the docstring of `further_measures` defines each measure."""
 
     mrr: float | None
     mas: float | None
@@ -48,24 +48,26 @@ def further_measures(
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
 ) -> Groups[FurtherScores]:
-    """Return mean reciprocal rank, maximum attention score, mass per token, agreement and reverse accuracy, by cell.
+    """Return the measures of `FurtherScores` for each language and each cue category (set cue or role cue).
 
     Args:
         scores: N scored items, of which only main items (`Example.is_main`) count.
-        records: records that were scored, to which `scores.kept` refers.
-        answers: index of the model's predicted candidate, or `NO_CANDIDATE`, (N,); None for a model without answers.
+        records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.
+        answers: index of the candidate that the model predicts for each item, or `NO_CANDIDATE` if it predicts no
+            candidate, (N,); None for a model without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
-        By language and kind of cue:
+        {language: {"set", "role" or "all": measures}}:
 
-        - "mrr": mean of 1 / rank of the antecedent among the candidates by weight.
+        - "mrr": mean over items of 1 / rank of the antecedent, if the candidates are ranked by the head's weight.
         - "mas": share of items in which the antecedent has the highest maximum attention score
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
-        - "agreement": Cohen's kappa of the head's pick and the model's answer, as indices of candidates, with its
-          interval: 1 for perfect agreement, 0 for chance. None for a model without answers, or if all picks
-          and answers are the same candidate.
+        - "agreement": Cohen's kappa between the candidate to which the head gives the largest weight and the model's
+          answer, both as candidate indices, with its 95 % interval. Kappa is 1 for perfect agreement and 0 for chance.
+          Kappa and interval are None for a model without answers, and if head and model choose the same candidate index
+          in all items.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           the most weight in the head; None if `reverse` is None.
 
@@ -100,11 +102,12 @@ def further_measures(
 
 
 def maximum_attention_scores(scores: HeadScores) -> Floats:
-    """Return the maximum attention score (MAS) of each candidate, Klein and Nabi 2019, section 2: (N, M).
+    """Return the maximum attention score (MAS) of each candidate: (N, M).
 
-    In each layer and head, only the candidate with the largest weight keeps its weight (in a tie all tied candidates).
-    A candidate's score is its share of all kept weight, or 1 / the number of candidates if all weights are 0. The
-    scores of an item sum to 1.
+    The score is that of Klein and Nabi 2019, section 2. In each layer and head, all weights are set to 0 except the
+    largest weight on a candidate (in a tie, all tied weights). A candidate's score is the sum of its remaining weights
+    over all layers and heads, divided by the same sum over all candidates. If all weights are 0, it is 1 / the number
+    of candidates. The scores of an item sum to 1.
     """
     kept = (scores.candidate_mass * (strongest_candidates(scores) > 0)).sum(axis=(1, 2), dtype=np.float64)
     total = kept.sum(axis=1, keepdims=True)
@@ -113,7 +116,11 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
 
 
 def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
-    """Return the correctness of the candidate with the largest `mass`: (N, L, H); 1 / k in a tie among k."""
+    """Return the accuracy of choosing the candidate with the largest `mass`: (N, L, H).
+
+    A value is 1 if this candidate is an antecedent, otherwise 0; in a tie among k candidates of which one is an
+    antecedent, it is 1 / k.
+    """
     chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
     return np.asarray((chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64))
 
@@ -121,11 +128,11 @@ def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Float
 def _agreement(
     attended: NDArray[np.int64], answers: CandidateNumbers | None, item_clusters: NDArray[np.int64]
 ) -> Agreement:
-    """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its interval.
+    """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its 95 % interval.
 
-    Both are None for a model without answers, or if all picks and answers are the same candidate. Kappa is not a mean,
-    so the interval is a cluster bootstrap of its linearisation: each item's influence on the observed and the expected
-    agreement.
+    Kappa and interval are None for a model without answers, and if head and model choose the same candidate index in
+    all items. Kappa is not a mean of item values. Its interval is therefore a cluster bootstrap of the mean of
+    linearised values: each item's value is kappa plus the item's first-order influence on kappa.
     """
     if answers is None:
         return Agreement(kappa=None, interval=None)

@@ -1,8 +1,10 @@
-"""Scores on items of the cue types `composition` and `short_text`, where predicate, state and voice decide the answer.
+"""Scores on items whose antecedent depends on predicate, state and voice: cue types `composition` and `short_text`.
 
-The level of such an item says in how many voices its predicate and state occur together in training: L0 in both, L1 in
-one, L2 in none (`data.controlled.octads`). The cells of a language are the items with set cues, the sentences of each
-level, the items with unseen names, and the short texts of each level. N is the number of items.
+In such an item, an event (the predicate, in the active or passive voice) is combined with a state of one participant.
+The level of the item says in how many voices its predicate and state occur together in training: L0 in both, L1 in one,
+L2 in none (`data.controlled.octads`). For each language, scores are given for the items with set cues (the words alone
+decide, in any order), the sentences of each level, the items with unseen names, and the short texts of each level. N is
+the number of items.
 """
 
 from __future__ import annotations
@@ -45,15 +47,18 @@ class LevelIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """Scores on one cell of `level_cells`: set cues, a level in sentences or in short texts, or unseen names.
+    """Scores of a head and of the model on one set of items from `level_cells`, such as the sentences of a level.
 
     Attributes:
-        octad_accuracy: share of octads (a quad in each of two voices) and quads in which the head is right on every
-            item.
+        octad_accuracy: share of quads and octads in which the head is right on every item. A quad has each of two cues
+            with both orders of the names (four items); an octad is a quad in each of two voices (eight items).
         best_shortcut: best of `shortcuts`.
-        shortcuts: accuracy of each shortcut of `composition_shortcuts`, or for set cues of each baseline.
-        rule_model: accuracy of a model that gets the factors and learns the rule; it is not a shortcut.
-        random_init: mean accuracy of the heads chosen in untrained models; None if they were not measured.
+        shortcuts: accuracy of each shortcut of `composition_shortcuts`; for set cues, accuracy of each baseline
+            instead.
+        rule_model: accuracy of a model that is given predicate, cue and voice (`RULE`) and learns how they determine
+            the antecedent; it does not count as a shortcut.
+        random_init: mean accuracy, over untrained models, of the head chosen in each model; None if no untrained models
+            were measured.
     """
 
     items: int
@@ -71,11 +76,12 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of each shortcut of `fit_order_models` on the test items that have a level: name -> (N,).
+    """Return the correctness of each shortcut of `order_shortcuts` on the N test items: {name: (N,)}.
 
-    The items must also have the factors of `RULE` and two possible candidates (`is_of_two`). Each shortcut is fitted on
-    all such training items of the language. NaN for other items and in languages without such training items; empty if
-    no language has such items in both splits.
+    A shortcut is fitted and evaluated only on items that have a level, the factors predicate, cue and voice (`RULE`)
+    and two possible candidates (`is_of_two`). It is fitted on the training items of each language separately. Test
+    items that do not meet these conditions get NaN, and so do all items of a language in which no training item meets
+    them. The result is empty if no language has such items in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -99,17 +105,19 @@ def level_scores(
     shortcuts: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> dict[str, dict[str, Level]]:
-    """Return the scores of a head and of the answers by cell of `level_cells`, for languages whose items have levels.
+    """Return the scores of a head and of the model's answers on each set of items from `level_cells`.
+
+    Languages whose items have no levels are left out.
 
     Args:
         task_correct: correctness of the model's answers, (N,).
         baselines: correctness of each baseline by name, (N,); reported for set cues.
-        shortcuts: result of `composition_shortcuts`; reported for the other cells.
-        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items that were
-            not measured.
+        shortcuts: result of `composition_shortcuts`; reported for the other sets of items.
+        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items that were not
+            measured.
 
     Returns:
-        {language: {"set", "L0", "L1", "L2", "unseen_names", "short_text_L0", ...: level}}.
+        {language: {name: scores}} with the names "set", "L0", "L1", "L2", "unseen_names", "short_text_L0" and so on.
     """
     pointing, mass = test.at(head, "candidate_accuracy"), test.at(head, "antecedent_mass")
     whole, first = set_products(pointing, quads_of(test.examples))
@@ -145,7 +153,10 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the cells of each language whose items have levels: the language, the cell's name and a mask (N,)."""
+    """Yield the language, the name and the mask (N,) of each non-empty set of items on which scores are reported.
+
+    The module's docstring describes the sets. Languages whose items have no levels are left out.
+    """
     main = is_main(examples)
     kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
     languages = languages_of(examples)

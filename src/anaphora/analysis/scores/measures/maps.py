@@ -1,4 +1,7 @@
-"""Candidate accuracy of each kind of map, at the head or layer chosen for it on development items."""
+"""Candidate accuracy of each kind of attention map, such as raw weights or rollout, at its chosen head or layer.
+
+The head or layer is chosen on development items.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MapCell:
-    """Scores of one kind of map at its chosen head or layer, with the 95 % interval of the candidate accuracy."""
+    """Scores of one kind of attention map at its chosen head or layer.
+
+    The interval (95 %) is that of the candidate accuracy.
+    """
 
     candidate_accuracy: float | None
     antecedent_mass: float | None
@@ -30,13 +36,13 @@ class MapCell:
 
 @dataclass(frozen=True, kw_only=True)
 class MapScores:
-    """Scores of one kind of map.
+    """Scores of one kind of attention map, such as raw weights or rollout.
 
     Attributes:
         granularity: "head", "layer" or "model": whether there is one map per head, per layer or per model.
         head: the chosen head or layer; None if there is one map per model.
         items: number of scored items.
-        skipped: number of items left out (`MapRows.skipped`).
+        skipped: number of items for which this kind of map was not computed (`MapRows.skipped`).
     """
 
     granularity: str
@@ -47,13 +53,13 @@ class MapScores:
 
 
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
-    """Return the scores of each map, at the head or layer chosen for it on development items.
+    """Return the scores of each kind of attention map, keyed by its name, at the head or layer chosen for it.
 
-    A map without records on the development items or on the items to report is left out. For raw weights, the
-    head is `head`, which was chosen on the whole development split.
+    The head or layer is chosen on the development items (`choose_head`). For raw weights it is `head`, which was chosen
+    on the whole development split. A kind of map without records for `development` or for `measured` is left out.
 
     Raises:
-        UserError: no main development item of a map can be scored.
+        UserError: for some kind of map, no main development item (`Example.is_main`) can be scored.
     """
     by_map: dict[str, MapScores] = {}
     for name, rows in measured.items():

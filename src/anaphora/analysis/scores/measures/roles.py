@@ -32,9 +32,9 @@ _TIED = -1
 
 @dataclass(frozen=True, kw_only=True)
 class PositionalShare:
-    """Most frequent offset, in tokens, from the pronoun to its most attended token, and the share of items with it.
+    """Most frequent offset, in tokens, from the pronoun to the token with the head's largest weight.
 
-    The offset is None if every item has a tie.
+    `share` is the share of items with this offset. The offset is None if the largest weight is tied in every item.
     """
 
     offset: int | None
@@ -50,7 +50,7 @@ class AntecedentLead:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRoles:
-    """Roles of one head and the measures that decide them; `head_roles` defines them."""
+    """Roles of one head, and the measures that determine the roles; the docstring of `head_roles` defines both."""
 
     layer: int
     head: int
@@ -67,18 +67,19 @@ def head_roles(
     """Return the roles of every head, from the pronoun's rows on main items (`Example.is_main`).
 
     Args:
-        records: records that were scored, to which `scores.kept` refers.
+        records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.
         baselines: correctness of each baseline by name, (N,); a baseline with NaN is left out.
 
     Returns:
         One `HeadRoles` for each head of a layer with attention, layer by layer, with these fields:
 
-        - "positional": most frequent offset of the largest weight from the pronoun, in tokens, and its share of items.
-          All tokens of the pronoun are at offset 0, its neighbours at -1 and 1. Threshold 0.9.
+        - "positional": most frequent offset, in tokens, from the pronoun to the token with the largest weight, and the
+          share of items with this offset. All tokens of the pronoun are at offset 0, the tokens next to the pronoun at
+          -1 and 1. Threshold 0.9.
         - "special": mean weight on special tokens such as [CLS]. Threshold 0.5.
         - "cue": share of items with the largest weight on a word of the cue. The cue's words are those in which an item
-          differs from its minimal pair, except pronoun and candidates. Items without such words, for example with the
-          pronoun as cue, do not count; None if no item counts. Threshold 0.5.
+          differs from its minimal pair, except pronoun and candidates. Items without such words do not count, for
+          example if the cue is the pronoun itself; the value is None if no item counts. Threshold 0.5.
         - "antecedent": candidate accuracy minus the best baseline's accuracy; None if there are no baselines. Threshold
           0.1, which is 10 percentage points.
 
@@ -133,9 +134,10 @@ def _role_entry(
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
-    """Return masks (T,) of each item's cue: tokens that differ within its minimal pair, except pronoun and candidates.
+    """Return a mask (T,) for each item: True for tokens of the cue, which differ between the items of a minimal pair.
 
-    All are False without a minimal pair, or if the factor `cue` is the pronoun.
+    Tokens of the pronoun and of candidates are False. All tokens are False if the item has no minimal pair, or if the
+    pronoun itself is the cue (factor `cue`).
 
     Args:
         spans: character spans of each item's T tokens, (0, 0) for special tokens.

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity:
-    """Mean weight of the head on the antecedent, from the pronoun and from the other word that gives it most.
+    """Mean weight on the antecedent in one head: from the pronoun, and the largest from any other word.
 
     Attributes:
-        ratio: pronoun mass / best other mass; None if the best other mass is 0.
-        difference: mean difference of the two masses.
+        ratio: `pronoun_mass` / `best_other_mass`; None if `best_other_mass` is 0.
+        difference: mean over items of the weight from the pronoun minus the largest weight from any other word.
         interval: 95 % bootstrap interval of the difference.
     """
 
@@ -40,10 +40,10 @@ class Specificity:
 
 
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
-    """Return the weight on the antecedent from the pronoun, and the largest from another word (0 if there is none).
+    """Return two weights on the antecedent: the weight from the pronoun, and the largest weight from any other word.
 
-    A word's row in the head's map (T, T) is the mean over its tokens. The antecedent's tokens and special tokens are
-    not used as queries.
+    The second weight is 0 if there is no other word. The row of a word in the attention map `weights`, (T, T), is the
+    mean over the word's tokens. The antecedent's tokens and special tokens are not used as queries.
     """
     gold = {
         token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
@@ -64,9 +64,11 @@ def pronoun_specificity(
     head: Head,
     by: Cells = cells,
 ) -> Groups[Specificity]:
-    """Compare the head's weight on the antecedent from the pronoun with the largest from any other word, by cell.
+    """Compare a head's weight on the antecedent from the pronoun with the largest weight from any other word.
 
-    Each item has an antecedent, and attention maps (L, H, T, T) in `maps`.
+    By default the result is grouped by language and cue category (set cue, role cue or all); `by` may define other
+    groups. Every item must have an antecedent. `maps` holds, for each item, its tokens and its attention maps (L, H, T,
+    T).
     """
     of_items = [
         query_masses(example, tokens, weights[head.layer, head.head])
