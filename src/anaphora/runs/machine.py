@@ -1,4 +1,7 @@
-"""Processor and load of the machine, and warnings about settings that train slowly on it; no heavy imports."""
+"""Processor and load of the machine, and warnings about settings with which training is slow on this machine.
+
+Importing this module does not import torch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Checks that the runs, data files and devices named in settings exist; no heavy imports."""
+"""Checks that the runs, data files and devices named in settings exist.
+
+Importing this module does not import torch.
+"""
 
 from __future__ import annotations
 

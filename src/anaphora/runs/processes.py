@@ -1,4 +1,7 @@
-"""Processes of a distributed training run, and requeueing of preempted jobs; no heavy imports."""
+"""Processes of a distributed training run, and requeueing of preempted jobs.
+
+Importing this module does not import torch.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ class Processes:
 
 
 def started_processes(environment: Mapping[str, str] = os.environ) -> Processes:
-    """Return the processes described by the environment variables of torchrun or srun, or else a single process.
+    """Return the processes that torchrun or srun describes in environment variables.
+
+    If neither of the two has started this process, the result describes a single process.
 
     Raises:
         UserError: a variable is missing or not a number, or the variables contradict one another.

@@ -1,6 +1,7 @@
-"""Exported runs, with their settings in the config.json of `transformers`; no heavy imports.
+"""Exported runs, whose settings are in a config.json in the format of `transformers`.
 
-A run directory has a config.yaml instead; all code that reads a run supports both.
+A run directory has a config.yaml instead of this file; all code that reads a run supports both files. Importing this
+module does not import torch.
 """
 
 from __future__ import annotations
@@ -85,7 +86,10 @@ def without_folders(config: Config) -> Config:
 
 
 def data_without_folders(data: Data) -> dict[str, Any]:
-    """Return a corpus's settings as plain values; as in `without_folders`, paths are reduced to their last part."""
+    """Return the settings of a corpus as plain values, with every path reduced to its last part.
+
+    Names of corpora on the hub are not changed.
+    """
     plain: dict[str, Any] = _with_paths(asdict(data), _file_name, "data")
     return plain
 
@@ -95,7 +99,7 @@ def _file_name(path: str) -> str:
 
 
 def _json_config(folder: Path) -> dict[str, Any]:
-    """Return the content of config.json; empty if it is missing or broken, which other functions report."""
+    """Return the content of the file config.json in a folder; empty if the file is missing or broken."""
     try:
         config: dict[str, Any] = read_json(folder / CONFIG, dict)
     except (FileNotFoundError, UserError):
@@ -109,7 +113,10 @@ def _without_own_folders(path: str) -> str:
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Apply `shown` to every path in plain settings, recognised by the name of its setting."""
+    """Apply `shown` to every path in plain settings.
+
+    A value is a path if the dotted name of its setting is in `PATHS`; `setting` is the name of the setting `plain`.
+    """
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}
     if isinstance(plain, list):

@@ -1,4 +1,7 @@
-"""Trained run inside the package: its folder, and a check that its files are intact; no heavy imports."""
+"""Trained run inside the package: its folder, and a check that its files are intact.
+
+Importing this module does not import torch.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ _WAY_OUT = "install the package again (in a checkout: git checkout -- src/anapho
 
 @dataclass(frozen=True)
 class Release:
-    """Digests of a released run."""
+    """Hashes of the files of a released run."""
 
     digest: str  # SHA-256 of the names and digests of all files; its first 8 characters name the release
     files: Mapping[str, str]  # digest of each file by its path relative to the folder
 
     @property
     def short(self) -> str:
-        """Return the name of the release: the first 8 characters of its digest."""
+        """Return the name of the release: the first 8 characters of the hash of all files (`digest`)."""
         return self.digest[:8]
 
 
@@ -51,7 +54,7 @@ def run_folder(name: str) -> Path:
 
 
 def write_release(folder: Path) -> Release:
-    """Write release.json with the digests of all other files in a folder, and return the release."""
+    """Write release.json with the hashes of all other files in a folder, and return the release."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != RELEASE)
     digests = {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}
     release = Release(_total(digests), digests)

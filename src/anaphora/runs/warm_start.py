@@ -1,4 +1,7 @@
-"""Models from which training starts: runs, or pretrained weights in a folder or on the hub; no heavy imports."""
+"""Models from which training starts: runs, or pretrained weights in a folder or on the hub.
+
+Importing this module does not import torch.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,10 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Return whether a folder, or "hf://owner/name", is a run of this package; False if it cannot be read.
+    """Return whether a folder or a model on the hub holds a run of this package.
 
-    The settings of a model on the hub are downloaded.
+    `name` is the path of the folder, "shipped", or "hf://owner/name". For a model on the hub, the file with its
+    settings is downloaded; if this fails, the result is False.
     """
     if not name.startswith(HUB_PREFIX):
         return name == SHIPPED or is_run(Path(name).expanduser())
@@ -88,8 +92,8 @@ def with_start_model(config: Config) -> Config:
     is downloaded.
 
     Raises:
-        UserError: the start model cannot be found or is damaged, settings of the vocabulary or of the model other than
-            dropout rates are given in addition, or other settings do not fit the start model's encoder.
+        UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or
+            settings of the model other than dropout rates; or another setting does not fit the start model's encoder.
     """
     if config.start is None or config.resume is not None:
         return config
@@ -135,7 +139,10 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return `path (value)` of the first setting in which `one` differs from `other`; None if all are equal."""
+    """Return the name and value in `one` of the first setting that differs between two groups of settings.
+
+    The format is "name (value)", where the name begins with `path`. The result is None if no setting differs.
+    """
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):

@@ -1,1 +1,4 @@
-"""Typed and checked settings of training runs, and their parsing; no heavy imports."""
+"""Typed and checked settings of training runs, and code that parses them.
+
+Importing these modules does not import torch.
+"""

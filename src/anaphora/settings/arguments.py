@@ -30,9 +30,10 @@ CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "co
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
-    Brackets around a list are optional; an element with a comma needs quotes. A list must not be given twice; of any
-    other setting, the last value counts. The value of a slot, such as `data`, is the name of a variant or of a file in
-    `configs`; further arguments can set the variant's settings, as in data=gap data.path=folder.
+    Brackets around a list are optional; an element with a comma needs quotes. A list must not be given twice; if any
+    other setting is given twice, the last value counts. A slot is a setting that names one of several components, such
+    as `data`. The value of a slot is the name of a component or of a file in `configs`; further arguments can set the
+    component's own settings, as in data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or
@@ -76,7 +77,7 @@ def given_twice(argument: str, key: str) -> UserError:
 
 
 def default_groups(command: str) -> dict[str, str | None]:
-    """Return the config groups of train, demo or study, each with its default option, or None if it has no default."""
+    """Return the default option of each config group of train, demo or study; None for a group without a default."""
     groups: dict[str, str | None] = {}
     for entry in yaml.safe_load((CONFIGS / f"{command}.yaml").read_text(encoding="utf-8"))["defaults"]:
         if isinstance(entry, dict):
@@ -88,7 +89,11 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse a value by the type of its setting: None, a string, a list of strings, or plain settings of a group."""
+    """Parse the value of the setting `name` in the class `kind`, according to the type of this setting.
+
+    The result is None, a string, or a list of strings. If the setting is a slot or a group of settings, the result is
+    the dictionary of settings that the value names.
+    """
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
         if type(None) in typing.get_args(_type_hints(kind)[name]):
@@ -104,7 +109,14 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 
 
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return the plain settings of an option: the `kind` of a variant, or those in configs/<group>/<name>.yaml."""
+    """Return the settings that the option `name` of a config group stands for, as plain values.
+
+    These are the settings in the file configs/<group>/<name>.yaml; if there is no such file, or if `name` is a
+    component of the slot, the only setting is `kind`, with the value `name`.
+
+    Raises:
+        UserError: there is no such option.
+    """
     path = CONFIGS / group / f"{name}.yaml"
     if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():
         if hint in VARIANTS:
@@ -119,7 +131,10 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
 
 
 def inner_type(kind: Any, name: str) -> Any:
-    """Return the type of a setting (X for `X | None`); None if it is unknown, which `construct` reports."""
+    """Return the type of a setting (X for `X | None`); None if the class `kind` has no setting `name`.
+
+    An unknown setting raises no error here, but in `construct`.
+    """
     is_group = dataclasses.is_dataclass(kind)
     hint = _type_hints(kind).get(name) if is_group else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]

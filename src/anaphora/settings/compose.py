@@ -57,10 +57,11 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Quote the file names in command-line arguments that Hydra would misread, and put lists in brackets.
 
-    Hydra parses the name 2024_10_05 as a number and rejects Chinese characters. Names that it parses as a string,
-    null, list, dictionary or sweep are left unchanged, as are references. Only lists outside groups of settings get
-    brackets; the entries of a list of texts are quoted unless Hydra parses them as strings. In a sweep, whose values
-    Hydra splits, lists are left unchanged and only names that Hydra parses as numbers are quoted.
+    For example, Hydra parses the name 2024_10_05 as a number and rejects Chinese characters. A name is not changed if
+    Hydra parses the name as a string, null, list, dictionary or sweep, or if the name refers to another setting
+    (`${...}`). Only settings at the top level get brackets around a list. An entry of a list of strings is quoted
+    unless Hydra parses the entry as a string. In a sweep, lists are not changed, since Hydra splits their values, and
+    only names that Hydra parses as numbers are quoted.
     """
     names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
@@ -78,10 +79,11 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
 
 def checked_resume(arguments: Sequence[str]) -> list[str]:
-    """Check the arguments of `train` if they contain `resume=`, and return them with the keys of moved data renamed.
+    """Check the arguments of `train` for resuming a run, and return them with some keys renamed.
 
-    `data.path=`, `data.also=` and `data.without=` become `resume_data.path=` and so on, since the kind of the data is
-    in the run's stored settings. Arguments without `resume=` are returned unchanged.
+    New paths of data that were moved are given as `data.path=`, `data.also=` and `data.without=`. These keys become
+    `resume_data.path=`, `resume_data.also=` and `resume_data.without=`, since the kind of the data is in the run's
+    stored settings. If no argument is `resume=`, all arguments are returned unchanged and unchecked.
 
     Raises:
         UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.
@@ -107,9 +109,9 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 
 
 def _bracketed(value: str, of_texts: bool) -> str:
-    """Put a list in brackets, but keep null, references and function calls.
+    """Put a list in brackets; return null, references to other settings (`${...}`) and function calls unchanged.
 
-    If `of_texts`, also quote the entries that Hydra would not parse as strings.
+    If `of_texts` is true, entries that Hydra would not parse as strings are quoted.
     """
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
@@ -133,7 +135,7 @@ def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
 
 
 def _in_quotes(text: str) -> str:
-    """Quote and escape a text, so that Hydra takes it literally."""
+    """Put a string in quotes and escape its special characters, so that Hydra takes the string literally."""
     escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
     return '"' + escaped.replace("${", "\\${") + '"'
 
@@ -192,8 +194,8 @@ def job_overrides() -> list[str]:
 def job_name(overrides: list[str]) -> str:
     """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    The name consists of the last overrides, as many as fit into `_LONGEST_NAME`, each with the last part of its key,
-    and a digest of all overrides.
+    The name consists of the last overrides, as many as fit into `_LONGEST_NAME` characters, and a hash of all
+    overrides. In the name, the key of an override is shortened to its last part.
     """
     shown: list[str] = []
     for override in reversed(overrides):

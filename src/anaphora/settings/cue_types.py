@@ -1,4 +1,8 @@
-"""Cue types of the built-in corpus, by their names in `data.types`."""
+"""Cue types of the built-in corpus, under the names used in the setting `data.types`.
+
+A cue is the word or phrase that decides which candidate the pronoun refers to. With a set cue, such as gender, the
+words alone decide, in any order. With a role cue, such as voice, it matters who did what to whom.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +27,12 @@ MAX_TRAINING_ASIDES = 3  # maximum number of asides (inserted sentences) before 
 
 
 def role_cue_types(language: str) -> tuple[str, ...]:
-    """Return a language's role-cue types, including the optional type `BINDING`."""
+    """Return the types of role cues in a language, including the optional type `BINDING`."""
     return (*ROLE_CUE_TYPES[language], BINDING)
 
 
 def cue_types_of(language: str) -> tuple[str, ...]:
-    """Return all cue types of a language, including optional ones."""
+    """Return all types of cues in a language, including types that are used only if the user names them."""
     return (*SET_CUE_TYPES, *role_cue_types(language), COMPOSITION, SHORT_TEXT)
 
 
@@ -36,7 +40,8 @@ def check_types(types: Sequence[str], languages: Sequence[str]) -> None:
     """Check the cue types (an empty list means the default ones) and the languages of a built-in corpus.
 
     Raises:
-        UserError: a name is unknown, no language is given or one is given twice, or a language has none of the types.
+        UserError: the name of a cue type or language is unknown, there is no language, a language is given twice, or
+            none of the cue types exists in one of the languages.
     """
     for language in languages:
         one_of("data.languages", language, LANGUAGES)

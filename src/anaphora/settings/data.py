@@ -21,7 +21,7 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(kw_only=True)
 class Data:
-    """A source of examples or texts; the subclasses with their own `kind`, except `NoData`, are variants."""
+    """Settings of a source of examples or texts. Subclasses with a `kind`, except `NoData`, are options of `data`."""
 
     reader: ClassVar[str] = ""  # the module whose `read` returns the items by split and a report; `build` imports it
 
@@ -45,14 +45,14 @@ class Data:
 
 @dataclass(kw_only=True)
 class NoData(Data):
-    """No examples, as for published pretrained weights; it cannot be chosen in settings."""
+    """Settings of a run without examples, such as published pretrained weights; users cannot choose this option."""
 
     kind: str = "none"
 
 
 @dataclass(kw_only=True)
 class ControlledCorpus(Data):
-    """The built-in corpus: sets of mostly four sentences (quads) with every combination of cue and candidate order."""
+    """The built-in corpus, mostly of quads: four sentences that combine each of two cues with both candidate orders."""
 
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
@@ -86,7 +86,7 @@ class ControlledCorpus(Data):
 
 @dataclass(kw_only=True)
 class ExternalCorpus(Data):
-    """Your own file or a public corpus; if it has no splits of its own, it is split by group."""
+    """Settings of a public corpus or of your own file; a corpus without official splits is split by group."""
 
     path: str = MISSING  # the file or folder; `~` is expanded
     dev_share: float = 0.1  # share of the groups in the dev split
@@ -111,7 +111,7 @@ class ExternalCorpus(Data):
 
 @dataclass(kw_only=True)
 class OwnExamples(ExternalCorpus):
-    """Your own examples, as .jsonl, .csv or .parquet; a column `split` overrides `dev_share` and `test_share`."""
+    """Your own examples in a .jsonl, .csv or .parquet file; a column `split` overrides `dev_share` and `test_share`."""
 
     kind: str = "jsonl"
     reader: ClassVar[str] = "anaphora.data.corpora.tables"
@@ -130,7 +130,7 @@ class Dpr(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Gap(ExternalCorpus):
-    """GAP (Webster et al. 2018): a folder with gap-development.tsv and gap-validation.tsv, one of them, or hf://owner/name.
+    """GAP (Webster et al. 2018): gap-development.tsv, gap-validation.tsv, a folder with both files, or hf://owner/name.
 
     The hub's splits "train" and "validation" are the development and the validation file. If both are present, the
     validation file is the test split, `test_share` is not used, and `dev_share` is a share of the development file.
@@ -145,7 +145,7 @@ WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
 
 @dataclass(kw_only=True)
 class Winogrande(ExternalCorpus):
-    """WinoGrande (Sakaguchi et al. 2020): a folder with train_<size>.jsonl and dev.jsonl, one such file, or hf://.
+    """WinoGrande (Sakaguchi et al. 2020): train_<size>.jsonl, dev.jsonl, a folder with both, or hf://owner/name.
 
     dev.jsonl, or "validation" on the hub, is the test split if it is present (the published test part has no answers);
     `test_share` is then not used. The hub's rows must have sentence, option1, option2 and answer, as in
@@ -163,7 +163,7 @@ class Winogrande(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Cluewsc(ExternalCorpus):
-    """CLUEWSC2020 (Xu et al. 2020), Chinese: a folder with train.json and dev.json, one such file, or hf://.
+    """CLUEWSC2020 (Xu et al. 2020), Chinese: train.json, dev.json, a folder with both files, or hf://owner/name.
 
     dev.json, or "validation" on the hub, is the test split if it is present (the published test part has no labels);
     `test_share` is then not used. The hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
@@ -183,7 +183,7 @@ class Mandarinograd(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Xwino(ExternalCorpus):
-    """XWINO (Tikhonov and Ryabinin 2021): its English and Chinese rows, a .tsv file or a folder of them."""
+    """XWINO (Tikhonov and Ryabinin 2021), only English and Chinese: a .tsv file, or a folder of .tsv files."""
 
     kind: str = "xwino"
     reader: ClassVar[str] = "anaphora.data.corpora.xwino"
@@ -191,7 +191,7 @@ class Xwino(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class EvaluationCorpus(ExternalCorpus):
-    """A corpus made for evaluation: by default it has no training split."""
+    """Settings of a corpus that was made for evaluation; by default, there is no training split."""
 
     dev_share: float = 0.1  # share of the groups in the dev split
     test_share: float = 0.9  # share of the groups in the test split
@@ -199,7 +199,7 @@ class EvaluationCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Wsc273(EvaluationCorpus):
-    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or a copy in four-line blocks with [MASK]."""
+    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml or a copy with [MASK], four lines per item."""
 
     kind: str = "wsc273"
     reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
@@ -207,7 +207,7 @@ class Wsc273(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class Pdp60(EvaluationCorpus):
-    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, a copy in four-line blocks with [MASK]."""
+    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, with [MASK] and four lines per item."""
 
     kind: str = "pdp60"
     reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
@@ -215,7 +215,7 @@ class Pdp60(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class Winobias(EvaluationCorpus):
-    """WinoBias (Zhao et al. 2018): the folder with its sentences and its two lists of occupations.
+    """WinoBias (Zhao et al. 2018): the folder with the files of sentences and the two lists of occupations.
 
     If both .dev and .test files are present, they are the dev and test splits, and there is no training split.
     """
@@ -242,7 +242,7 @@ class Knowref(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class CoreferenceCorpus(ExternalCorpus):
-    """Documents with coreference links; each mention with an antecedent in its passage is an item."""
+    """Settings of documents with coreference links; a mention is an item if its passage contains an antecedent."""
 
     # Maximum number of words in a passage; documents are split between sentences, or within a longer sentence.
     words: int = 100
@@ -254,7 +254,7 @@ class CoreferenceCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class BilingualDocuments(CoreferenceCorpus):
-    """Coreference documents in a format for several languages."""
+    """Settings of documents with coreference links in a format that is used for several languages."""
 
     language: str = "en"  # language of the texts, `en` or `zh`
 
@@ -265,9 +265,9 @@ class BilingualDocuments(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class LitBank(CoreferenceCorpus):
-    """LitBank (Bamman et al. 2020): a folder of <id>_<title>_brat.txt and .ann files, books from Project Gutenberg.
+    """LitBank (Bamman et al. 2020), English novels: a folder of <id>_<title>_brat.txt and <id>_<title>_brat.ann files.
 
-    `seen_in` is a .jsonl(.gz) file of books with the field `id` or `title`, or a .txt file with one book per line.
+    `seen_in` lists books: a .jsonl(.gz) file with the field `id` or `title`, or a .txt file with one book per line.
     """
 
     kind: str = "litbank"
@@ -277,7 +277,7 @@ class LitBank(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class OntoGum(CoreferenceCorpus):
-    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of them, whose names give the official splits."""
+    """OntoGUM (Zhu et al. 2021): a .conllu(.gz) file, or a folder of files whose names give the official splits."""
 
     kind: str = "ontogum"
     reader: ClassVar[str] = "anaphora.data.corpora.corefud"
@@ -285,10 +285,10 @@ class OntoGum(CoreferenceCorpus):
 
 @dataclass(kw_only=True)
 class Conll2012(BilingualDocuments):
-    """CoNLL-2012 (Pradhan et al. 2012): OntoNotes' .v4_gold_conll, *_conll or .conll file, plain or .gz, or a folder.
+    """CoNLL-2012 (Pradhan et al. 2012), OntoNotes: a .v4_gold_conll, *_conll or .conll file (or .gz), or a folder.
 
-    In a folder, files whose path names another language (english, chinese, arabic) are skipped, and only gold files are
-    read if there are any; train, development or test in the path gives the official split.
+    In a folder, files whose path names another language (english, chinese, arabic) are skipped, and if there are gold
+    files, only these are read. The word train, development or test in a path gives the official split.
     """
 
     kind: str = "conll2012"
@@ -297,7 +297,7 @@ class Conll2012(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class CorefUd(BilingualDocuments):
-    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of them, whose names give the splits."""
+    """CorefUD (Nedoluzhko et al. 2022): a .conllu(.gz) file, or a folder of such files; file names give the splits."""
 
     kind: str = "corefud"
     reader: ClassVar[str] = "anaphora.data.corpora.corefud"
@@ -305,7 +305,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with clusters, the format of neural coreference systems: .jsonl(.gz), .jsonlines(.gz) or a folder."""
+    """JSON lines with coreference clusters (neural systems): a .jsonl(.gz) or .jsonlines(.gz) file, or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"
@@ -326,10 +326,10 @@ class TextCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class PlainText(TextCorpus):
-    """Text to pre-train on: .txt, .jsonl (fields text, title) or wikitext's .tokens, plain or .gz, a folder, or hf://.
+    """Text to pre-train on: a .txt, .jsonl (text, title) or .tokens (wikitext) file (or .gz), a folder, or hf://name.
 
-    If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. The
-    hub's rows must have text and may have title; its splits are used if one of them is for validation.
+    If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. Rows
+    on the hub need a field text and may have a field title; the hub's splits are used if there is one for validation.
     """
 
     kind: str = "plain_text"
@@ -343,8 +343,8 @@ class PlainText(TextCorpus):
 class SilverStandard(ExternalCorpus):
     """Items made from plain English text, with antecedents found by rules and not checked; for pre-training.
 
-    `path`, `also` and `without` are as in data=plain_text. Given names and their gender are learned from the documents
-    about people, which need a `title`; the text must include such documents.
+    `path`, `also` and `without` mean the same as in data=plain_text. Given names and their gender are learned from
+    documents about people, which need a `title`; the text must include such documents.
     """
 
     kind: str = "silver"
@@ -363,8 +363,8 @@ class SilverStandard(ExternalCorpus):
 class LabelledText(TextCorpus):
     """Texts with one label each: .tsv, .csv, .jsonl or .parquet with the columns text and label, or hf://owner/name.
 
-    Train, dev and test files of a folder, or a column `split`, give the splits. If test is missing or has no labels,
-    dev takes its place, and a new dev split is taken from train.
+    Train, dev and test files of a folder, or a column `split`, give the splits. If there is no test split with labels,
+    the dev split becomes the test split, and a new dev split is taken from the training split.
     """
 
     kind: str = "labelled_text"
