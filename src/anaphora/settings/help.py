@@ -1,7 +1,7 @@
 """Help texts of commands, and suggestions for unknown settings.
 
-A help text has a command's purpose, an example, and its settings with type, default and meaning. A suggestion is the
-full key of an abbreviated setting, or the nearest name of a misspelt one.
+A help text states the purpose of a command and an example, and lists the settings with type, default and meaning. A
+suggestion is the full name of a setting that the user has abbreviated, or the most similar name to a misspelt one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,14 @@ _MOST_NAMED = 4
 
 @dataclasses.dataclass(frozen=True)
 class _Entry:
-    """A setting in the help text: its dotted key, its field, the class that declares the field, and its type."""
+    """A setting in the help text.
+
+    Attributes:
+        key: dotted name of the setting, such as "model.width".
+        field: dataclass field of the setting.
+        owner: class that declares the field.
+        hint: type of the setting, or base class of its variants.
+    """
 
     key: str
     field: dataclasses.Field[Any]
@@ -65,8 +72,12 @@ def help_page(name: str, about: str, example: str, schema: type[Any], groups: Ma
     """Return the help text of a command.
 
     Args:
-        groups: config groups with their default options; the help text then has only the most used settings. None if
-            Hydra does not compose the settings; the help text then has all settings.
+        name: name of the command.
+        about: description of the command.
+        example: command line that serves as an example.
+        schema: settings class of the command.
+        groups: default option of each config group. If it is given, the help text lists only the most used settings. If
+            it is None, since Hydra does not compose the settings, the help text lists all of them.
     """
     usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
     if groups is None:
@@ -105,13 +116,22 @@ def listed_groups(groups: Mapping[str, str | None]) -> str:
 
 
 def options_of(group: str) -> list[str]:
-    """Return the options of a config group: the variants of a slot, and the files in `configs`."""
+    """Return the options of a config group.
+
+    These are the names of the YAML files of the group in `configs` and, for a slot (a part of a recipe with
+    interchangeable variants, such as `model/position`), the names of the variants.
+    """
     variants = VARIANTS[SLOTS[group].settings] if group in SLOTS else ()
     return list(dict.fromkeys([*variants, *sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))]))
 
 
 def settings_below(schema: type[Any], topic: str) -> str:
-    """Return a text on a group or setting (`optimizer`), a slot's variants (`model/position`), or all settings (`all`).
+    """Return the part of the help text for one topic.
+
+    Args:
+        schema: settings class of the command.
+        topic: "all" for all settings; the name of a setting or of a group of settings, such as "optimizer"; or the name
+            of a slot, such as "model/position", for a list of the variants.
 
     Raises:
         UserError: the command has no such group or setting.
@@ -133,7 +153,10 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return a text that lists the variants of a slot, and each of their settings once."""
+    """Return a text that lists the variants of a slot and then the settings of the variants.
+
+    A slot is a part of a recipe with interchangeable variants. A setting that several variants share is listed once.
+    """
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -147,7 +170,7 @@ def _listed_variants(slot: _Entry) -> str:
 
 
 def summary(settings: type[Any]) -> str:
-    """Return the first paragraph of a class's docstring in one line."""
+    """Return the first paragraph of the docstring of a class, joined into a single line."""
     return " ".join((inspect.getdoc(settings) or "").split("\n\n")[0].split())
 
 
@@ -161,7 +184,10 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return the lines of a setting in two columns: its name, and its explanation, which starts below a long name."""
+    """Return the lines of a setting, with the name in the left column and the explanation in the right column.
+
+    If the name is too long for the left column, the explanation starts on the next line.
+    """
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False
@@ -205,7 +231,10 @@ def comment_on(settings: type[Any], name: str) -> str:
 
 @functools.cache
 def _comments(declaring: type[Any]) -> dict[str, str]:
-    """Return the comment of each field of a class by name: the comment after the field, else the one above."""
+    """Return the comment of each field of a class, keyed by the name of the field.
+
+    The comment is the one after the field on its lines or, if there is none, the one on the lines above the field.
+    """
     source = inspect.getsource(declaring)
     behind: dict[int, str] = {}
     above: dict[int, str] = {}
@@ -230,11 +259,17 @@ def _comments(declaring: type[Any]) -> dict[str, str]:
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
     """Reject misspelt settings and settings in the wrong syntax; the error message shows the correct form.
 
-    Other unknown keys and words are left to the parser. `groups` is None if Hydra does not compose the settings.
+    Unknown keys that resemble no setting are ignored here; the parser rejects them later.
+
+    Args:
+        arguments: command-line arguments.
+        schema: settings class of the command.
+        groups: names of the config groups; None if Hydra does not compose the settings.
 
     Raises:
-        UserError: a setting is written as an option or as words (`--steps 10`, `steps 10`), an option is unknown (if
-            Hydra composes the settings), an unknown key resembles that of a setting, or a list is given twice.
+        UserError: a setting is written as an option (`--steps 10`) or without an equals sign (`steps 10`), an unknown
+            key resembles the key of a setting, or a list is given twice. If Hydra composes the settings, unknown
+            options are errors too.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
     waiting = list(arguments)
@@ -255,7 +290,13 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that a command for any model is not given `model=`, which sets the parts of an encoder."""
+    """Check that `model=` is not given to a command that works with models of any kind.
+
+    Such a command takes the name of a model as `run=` or `runs=`; `model=` would set parts of an encoder to be trained.
+
+    Raises:
+        UserError: `model=` is given to such a command.
+    """
     for argument in arguments:
         if argument.startswith("model=") and getattr(schema, "any_model", False):
             name = argument.removeprefix("model=")
@@ -264,7 +305,11 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield all keys of a settings class: settings, groups, config groups (`model/position`), settings of variants."""
+    """Yield all keys of a settings class.
+
+    These are the dotted names of the settings and of the groups of settings, the names of slots (such as
+    `model/position`), and the dotted names of the settings of all variants.
+    """
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:
@@ -278,9 +323,11 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 
 
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys that a user may have meant.
+    """Return the keys that a user may have meant by an unknown key.
 
-    These are `typed` itself, else the keys that end with it, else those with the same last part or a similar name.
+    Return only `typed` if it is a key. Otherwise return the keys that end with `typed`; if there are none, the keys
+    with the same last part; if there are none either, the most similar key or the keys with the most similar last part.
+    Return an empty list if no key is similar.
     """
     typed = typed.replace("-", "_")
     last = _last(typed)
@@ -296,13 +343,19 @@ def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
 
 
 def nearest(name: str, names: Collection[str]) -> str | None:
-    """Return the most similar name; None if no name is similar enough."""
+    """Return the name that is most similar to `name`, or None if no name is similar enough."""
     close = difflib.get_close_matches(name, names, n=1, cutoff=_CLOSE)
     return close[0] if close else None
 
 
 def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is_composed: bool) -> None:
-    """Reject `--steps 10`, `--steps=10`, `--steps`, `steps 10`, `steps` and, if `is_composed`, unknown options."""
+    """Reject a setting written as an option (`--steps 10`, `--steps=10`, `--steps`) or as a word (`steps 10`, `steps`).
+
+    If Hydra composes the settings (`is_composed`), options that resemble no setting are rejected too.
+
+    Raises:
+        UserError: the argument has one of these forms.
+    """
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys
     if not equals and has_value:

@@ -1,6 +1,8 @@
-"""Variants from outside the package, which `settings.variants.register` adds, and the source code that builds them.
+"""Variants that are defined outside the package, and the source code that builds them.
 
-Code that only looks up such variants can import this module without the settings of models and vocabularies.
+A variant is one of the interchangeable implementations of a part of a recipe, such as the position encoding;
+`settings.variants.register` adds one. This module does not import the settings of models and vocabularies, so code that
+only looks up variants can import it quickly.
 """
 
 from __future__ import annotations
@@ -15,7 +17,12 @@ from anaphora.base.errors import UserError
 
 @dataclass(frozen=True)
 class Registration:
-    """Variant from outside the package: its option, such as "model/position=decay", and its build function."""
+    """Registration of a variant that is defined outside the package.
+
+    Attributes:
+        option: command-line option that selects the variant, such as "model/position=decay".
+        build: function that builds the variant.
+    """
 
     option: str
     build: Callable[..., Any]

@@ -26,7 +26,7 @@ MOST_WEIGHTS = 2e9  # maximum number of encoder weights; with gradients and opti
 
 @dataclass(kw_only=True)
 class MovedData:
-    """New paths of a resumed run's data; null means that a path has not changed.
+    """Settings with the new paths of a resumed run's data; a path that is null has not changed.
 
     On the command line, `data.path=`, `data.also=` and `data.without=` set these paths if `resume=` is given.
     """
@@ -98,18 +98,25 @@ class Config:
 
     @property
     def has_validation_loss(self) -> bool:
-        """Return whether validation measures a loss; without a prediction head, it does so only on a `TextCorpus`."""
+        """Return whether a loss is measured at validation.
+
+        This is the case if the model has a prediction head or the data are texts without pronouns (`TextCorpus`).
+        """
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Return whether the run's best weights are selected on the same fold on which it is evaluated."""
+        """Return whether the best weights are selected on the cross-validation fold on which the run is evaluated."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
     def supervises(self, layer: int, head: int) -> bool:
-        """Return whether a loss acts directly on a head's attention rows: supervision or the prediction head's loss."""
+        """Return whether a training loss is computed directly from the attention weights of a head.
+
+        This is the case if the head is one of those with attention supervision, or if the model predicts from the
+        attention weights of this head.
+        """
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
             return True
@@ -120,7 +127,11 @@ class Config:
         return (layer, head) in trained
 
     def check_objective(self) -> None:
-        """Check, before training in a sweep, that the objective can be measured."""
+        """Check that a run with these settings measures the quantity that a sweep minimises (`objective`).
+
+        Raises:
+            UserError: the objective is the validation loss, and the run has none.
+        """
         if self.objective == "validation_loss" and not self.has_validation_loss:
             raise UserError(
                 f"objective ({self.objective}): task.prediction=none on data={self.data.kind} has no validation loss; "
@@ -128,7 +139,9 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Check that the model is not too large, and that task, optimizer, objective and compiler settings fit it.
+        """Check that the encoder is not too large and that the other settings are compatible with it.
+
+        These are the settings of task, optimizer, objective and compilation.
 
         Raises:
             ValueError: a setting is invalid; the message names the setting, its value and what is allowed.
@@ -202,7 +215,11 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Check that the data have the pronouns, candidates or labels that the task needs."""
+    """Check that the data have the pronouns, candidates or labels that the task needs.
+
+    Raises:
+        ValueError: the data lack them.
+    """
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
         if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):
@@ -223,10 +240,11 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 
 
 def same_settings(stored: Config, wanted: Config) -> bool:
-    """Return whether two runs have the same settings, except those that change only rounding or dropout masks.
+    """Return whether two runs have the same settings, apart from those that change only rounding or dropout masks.
 
-    Name, output folder, objective, and the settings of `trainer` outside `DECIDE_RESULTS` are not compared. If `wanted`
-    lists no labels, the stored ones, which training took from the data, are not compared either.
+    Not compared are the name, the output folder, the objective, and the settings of `trainer` that are not in
+    `DECIDE_RESULTS`. If `wanted` lists no labels for classification, the labels of `stored`, which training took from
+    the data, are not compared either.
     """
     head, wanted_head = stored.task.prediction, wanted.task.prediction
     takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels
@@ -241,7 +259,15 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 
 
 def load_yaml(path: Path, missing: str) -> Any:
-    """Return a YAML file as OmegaConf containers; `missing` is the error message for a missing file."""
+    """Return the content of a YAML file as OmegaConf containers.
+
+    Args:
+        path: path of the file.
+        missing: error message if the file does not exist.
+
+    Raises:
+        UserError: the file does not exist or is not YAML.
+    """
     try:
         return OmegaConf.load(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -269,7 +295,11 @@ def read_config(path: Path) -> Config:
 
 
 def from_plain(plain: Mapping[str, Any], place: str) -> Config:
-    """Return a run's settings from plain values; `place` names their source in messages.
+    """Return the settings of a run from nested dictionaries and lists of strings, numbers and None.
+
+    Args:
+        plain: values of the settings, by name.
+        place: file or other source of the settings, for error messages.
 
     Raises:
         UserError: a setting is unknown or invalid, or contains an interpolation (${...}).
@@ -292,10 +322,10 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
 
 
 def to_plain(config: Config) -> dict[str, Any]:
-    """Return settings as plain values that `from_plain` can read.
+    """Return settings as nested dictionaries and lists, which `from_plain` can read.
 
-    `resume_data` is left out: it only gives new paths when a run is resumed, and must not change the file or the digest
-    of the run's settings.
+    `resume_data` is left out, since it only gives new paths when a run is resumed and must change neither the file with
+    the settings nor their hash.
     """
     return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
 

@@ -17,7 +17,7 @@ LATEST_END = 2 / 3  # maximum `end` of a value curriculum, as a share of the ste
 
 @dataclass(kw_only=True)
 class Batching:
-    """Packing of sentences into the rows of batches."""
+    """Settings of the assignment of sentences to rows and batches."""
 
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
     tokens: int = 4096  # maximum number of tokens in a batch, padding included
@@ -41,7 +41,10 @@ class Batching:
 
 @dataclass(kw_only=True)
 class Supervision:
-    """A loss on the pronoun's attention row, KL(target || row); the target is uniform over the antecedent's tokens."""
+    """Settings of a loss on the attention weights of the pronoun.
+
+    The loss is KL(target || weights), where the target is uniform over the tokens of the antecedent.
+    """
 
     weight: float = 0.0  # weight of the supervision loss; 0 turns it off
     layers: list[int] = field(default_factory=lambda: [-1])  # supervised layers; negative numbers count from the last
@@ -55,7 +58,7 @@ class Supervision:
 
 @dataclass(kw_only=True)
 class Task:
-    """The model's task, and the losses that train it."""
+    """Settings of the model's task and of the losses that train the model."""
 
     prediction: Prediction = field(default=MISSING)
     masked_lm: float = 0.0  # share of the words that are masked for the masked-language-model loss
@@ -92,16 +95,17 @@ class Task:
 
     @property
     def learns_labels(self) -> bool:
-        """Return whether any loss depends on the labels; the masked-language-model loss does not."""
+        """Return whether a loss depends on the labels: the loss of the prediction head, or the supervision loss."""
         return self.prediction.kind != "none" or self.supervision.weight > 0
 
 
 @dataclass(kw_only=True)
 class ValueCurriculum:
-    """Curriculum for the attention values: computed first from the token embeddings, finally from each layer's input.
+    """Settings of a curriculum for the attention values.
 
-    In between, the values are projected from (1 - share) * embedding + share * hidden, normalised if the model has
-    pre-norm; the share rises linearly from 0 to 1.
+    At first the values are projected from the token embeddings, and at the end from the layer's input. In between, they
+    are projected from (1 - s) * embedding + s * input, where s rises linearly from 0 to 1. With pre-norm, the
+    interpolated vector is normalised before the projection.
     """
 
     start: float = 0.0  # share of the steps after which the layers' inputs are mixed in
@@ -116,7 +120,14 @@ class ValueCurriculum:
             )
 
     def hidden_share(self, step: int, steps: int) -> float:
-        """Return the share of hidden states in the values at a step, from 0 to 1; exactly 1 from `end` on."""
+        """Return the weight s of the layer's input in the interpolation, from 0 to 1.
+
+        The weight is 0 up to step `start` * `steps` and exactly 1 from step `end` * `steps` on.
+
+        Args:
+            step: index of the training step.
+            steps: total number of training steps.
+        """
         start, end = self.start * steps, self.end * steps
         if step >= end:
             return 1.0
@@ -125,7 +136,7 @@ class ValueCurriculum:
 
 @dataclass(kw_only=True)
 class Optimizer:
-    """AdamW with warm-up and decay (Loshchilov and Hutter 2019), optionally with Muon for the weight matrices."""
+    """Settings of AdamW (Loshchilov and Hutter 2019) with warm-up and decay, and of Muon for weight matrices."""
 
     matrices: str = "adamw"  # optimizer of the blocks' weight matrices: adamw, or muon (orthogonalised momentum)
     steps: int = 1000  # training steps, one batch each
@@ -168,7 +179,7 @@ class Optimizer:
 
 @dataclass(kw_only=True)
 class Validation:
-    """Validation on the development split during training, and early stopping."""
+    """Settings of validation on the development split during training, and of early stopping."""
 
     every: int = 100  # steps between two validations
     patience: int = 0  # stop after this many validations without a lower loss; 0: never stop early
@@ -195,10 +206,10 @@ DECIDE_RESULTS = ("precision", "compile", "limit_steps", "limit_items")
 
 @dataclass(kw_only=True)
 class Trainer:
-    """Device, precision, logging and limits.
+    """Settings of device, precision, logging and limits.
 
-    Precision and limits change results. Compilation and the kind of device change the dropout masks. The other settings
-    change results by rounding errors at most.
+    Precision and limits change the results. Compilation and the kind of device (CPU, CUDA or MPS) change the dropout
+    masks. The other settings change results by rounding errors at most.
     """
 
     device: str = "auto"  # `auto` (the first of cuda, mps and cpu that is available), `cpu`, `cuda` or `mps`

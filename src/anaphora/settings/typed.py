@@ -1,7 +1,7 @@
-"""Construction and checks of typed settings from plain values; no heavy imports, not even Hydra.
+"""Construction and checks of typed settings from nested dictionaries, without slow imports such as torch or Hydra.
 
-For a part with variants (position encoding, corpus, prediction head), `kind` chooses the settings class;
-`variants.register` adds a variant from outside the package.
+If a part of a recipe has several variants (position encoding, corpus, prediction head), the value of `kind` selects the
+settings class. `variants.register` adds a variant from outside the package.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy
 
 
 def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
-    """Convert a composed configuration to settings that `construct` has typed and checked."""
+    """Convert a configuration composed by Hydra to an instance of a settings class, with the checks of `construct`.
+
+    Raises:
+        UserError: an interpolation cannot be resolved; also the errors of `construct`.
+    """
     try:
         plain = OmegaConf.to_container(composed, resolve=True)
     except OmegaConfBaseException as error:
@@ -44,10 +48,16 @@ def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
 
 
 def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> Setting:
-    """Construct a settings class, or a variant of it chosen by `kind`, from plain values.
+    """Construct an instance of a settings class from nested dictionaries and lists.
+
+    Args:
+        settings: settings class; if it has variants, the value of `kind` in `plain` selects the variant.
+        plain: values by name.
+        path: dotted name of the group that the settings belong to, for error messages; "" at the top level.
 
     Raises:
-        UserError: a setting is unknown, missing or invalid; the message names its path, its value and what is allowed.
+        UserError: a setting is unknown, missing or invalid; the message names its dotted name, its value and what is
+            allowed.
     """
     chosen: type[Any] = settings
     if settings in VARIANTS:
@@ -146,9 +156,13 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
-    """Check that texts have no invalid characters or references, and that a list has no duplicate texts or integers.
+    """Check the strings of a setting, whose value is a string, a list or anything else.
 
-    Texts must not be blank unless `blank_is_default`.
+    A string must not contain invalid characters or "${", which begins a reference to another setting. It must not be
+    blank unless `blank_is_default`. A list must not contain the same string or integer twice.
+
+    Raises:
+        UserError: the value violates one of these rules.
     """
     words = value if isinstance(value, list) else [value]
     for word in words:
@@ -170,7 +184,13 @@ MOST = 10**9  # maximum of integer settings, such as a number of steps or items;
 
 
 def _check_number(number: Any, path: str) -> None:
-    """Check that floats are finite, seeds in [0, 2**63) and other integers in [-MOST, MOST]; ignore other types."""
+    """Check that a number is in the allowed range; do nothing for other values.
+
+    A float must be finite, a seed in [0, 2**63), and any other integer in [-`MOST`, `MOST`].
+
+    Raises:
+        UserError: the number is not in the allowed range.
+    """
     if isinstance(number, bool) or not isinstance(number, int | float):
         return
     if isinstance(number, float):

@@ -1,7 +1,9 @@
-"""Variants of every slot (replaceable part of a recipe), and registration of variants from outside the package.
+"""Variants of each slot, and registration of variants that are defined outside the package.
 
-The method `build` of a variant's settings imports its module, so that an invalid setting is reported before torch is
-imported. Files cannot add variants: a stored run names its variants, and loading the run imports no code.
+A slot is a part of a recipe with interchangeable variants, such as the position encoding. The method `build` of a
+variant's settings class imports the module that implements the variant, so that an invalid setting is reported before
+torch is imported. A variant can only be registered by code: a run's settings file contains only the name of a variant,
+and loading a run imports no code.
 """
 
 from __future__ import annotations
@@ -56,9 +58,9 @@ SLOTS: dict[str, RecipeSlot] = {
 
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
-    """Return the settings classes of a slot, keyed by their `kind`: the subclasses of `base` in its module.
+    """Return the variants of a slot: the subclasses of `base` in the same module, keyed by their `kind`.
 
-    Abstract base classes, which do not define their own `kind`, and `NoData`, which no option selects, are left out.
+    Left out are abstract base classes, which do not define their own `kind`, and `NoData`, which users cannot select.
     """
     module = vars(sys.modules[base.__module__]).values()
     below: list[type[Any]] = [one for one in module if isinstance(one, type) and issubclass(one, base)]
@@ -72,15 +74,16 @@ VARIANTS: dict[type[Any], dict[str, type[Any]]] = {
 
 
 def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any] | None = None) -> None:
-    """Add a variant from outside the package: `slot=name` then chooses it, and runs that use it can be loaded.
+    """Add a variant from outside the package: `slot=name` then selects it, and runs that use it can be loaded.
 
     A registration lasts as long as the process. A class may be registered again under the same name and from the same
-    module, as happens when a notebook cell is run twice; it then replaces the earlier one.
+    module, as happens when a notebook cell is run twice. The new class then replaces the class that was registered
+    before.
 
     Args:
-        slot: the slot that the variant fills, such as "model/position"; `anaphora.settings.variants.SLOTS` lists all
-            slots.
-        name: the name by which the variant is chosen: lower-case letters, digits and underscores, beginning with a
+        slot: part of the recipe that the variant implements, such as "model/position";
+            `anaphora.settings.variants.SLOTS` lists all slots.
+        name: the name by which the variant is selected: lower-case letters, digits and underscores, beginning with a
             letter.
         settings: a dataclass that subclasses the slot's own settings class (`SLOTS[slot].settings`) and whose field
             `kind` has `name` as its default.
@@ -130,7 +133,11 @@ def _qualified_name(settings: type[Any]) -> tuple[str, str]:
 
 
 def _checked(build: Callable[..., Any], option: str, slot: RecipeSlot) -> Callable[..., Any]:
-    """Wrap a build function so that a result of the wrong class, or without the slot's methods, raises an error."""
+    """Wrap a build function to check its return value.
+
+    The wrapper raises a `UserError` if the value is not an instance of the slot's class or lacks one of the slot's
+    methods.
+    """
 
     @functools.wraps(build)
     def checked(*arguments: Any, **named: Any) -> Any:

@@ -21,18 +21,24 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[MASK]", "[NONE]")
 
 @dataclass(kw_only=True)
 class Vocabulary:
-    """Settings of a vocabulary learned from the training split; each subclass that sets `kind` is one variant."""
+    """Settings of a vocabulary learned from the training split; each subclass that defines a `kind` is a variant."""
 
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary of the training texts; a word vocabulary also contains `words`, such as Chinese ones."""
+        """Learn the vocabulary from the training texts.
+
+        Args:
+            texts: training texts.
+            words: words that a word vocabulary also contains, for instance Chinese words, which no spaces separate in
+                the texts; the other vocabularies ignore them.
+        """
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 
 
 @dataclass(kw_only=True)
 class WordVocabulary(Vocabulary):
-    """Whole words; rare words are split into known subwords, and Chinese text into known words."""
+    """Whole words as tokens; rare words are split into known subwords, and Chinese text into known words."""
 
     kind: str = "word"
     min_count: int = 2  # words that occur less often are split into known subwords
@@ -52,7 +58,7 @@ class WordVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class CharacterVocabulary(Vocabulary):
-    """Single characters."""
+    """Single characters as tokens."""
 
     kind: str = "character"
     min_count: int = 2  # characters that occur less often are unknown
@@ -68,7 +74,10 @@ class CharacterVocabulary(Vocabulary):
 
 @dataclass(kw_only=True)
 class SubwordVocabulary(Vocabulary):
-    """At most `size` subwords, built from the most frequent characters (at most half as many as subwords)."""
+    """Settings of a subword vocabulary of at most `size` tokens; each subclass is a variant.
+
+    The vocabulary contains the most frequent characters of the texts, but at most `size` / 2 of them.
+    """
 
     size: int = 8000  # number of tokens, special tokens included; fewer if the texts yield fewer
     # Share of all characters of the texts that become tokens, the most frequent ones first (Kudo and Richardson 2018);

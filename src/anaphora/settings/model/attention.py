@@ -18,7 +18,7 @@ PROJECTIONS = ("query", "key", "value", "output")
 
 @dataclass(kw_only=True)
 class Attention:
-    """Token mixing of a layer; the subclasses with a `kind` of their own are the variants."""
+    """Settings of the token mixing of a layer; each subclass that defines its own `kind` is a variant."""
 
     kind: str = MISSING
     # Names of the linear projections that a layer of this kind trains.
@@ -31,7 +31,7 @@ class Attention:
 
 @dataclass(kw_only=True)
 class SeveralHeads(Attention):
-    """Attention with heads of equal width; each subclass with a `kind` is a variant."""
+    """Settings of attention with several heads of equal width; each subclass that defines a `kind` is a variant."""
 
     heads: int = 2  # number of heads in each layer
 
@@ -61,7 +61,7 @@ class MultiHead(SeveralHeads):
 
 @dataclass(kw_only=True)
 class SingleHead(Attention):
-    """One head over the full width."""
+    """One head with the full width of the encoder."""
 
     kind: str = "single_head"
     dropout: float = 0.0  # dropout rate of single attention weights, in training only
@@ -90,7 +90,7 @@ class SharedQueryKey(MultiHead):
 
 @dataclass(kw_only=True)
 class Uniform(SeveralHeads):
-    """Equal attention to all tokens of the sentence: a control whose maps carry no information."""
+    """Equal attention to all tokens of the sentence: a control in which the attention weights carry no information."""
 
     kind: str = "uniform"
     projections: ClassVar[tuple[str, ...]] = ("value", "output")
@@ -116,7 +116,7 @@ class ParameterFree(SeveralHeads):
 
 @dataclass(kw_only=True)
 class Recurrent(Attention):
-    """A bidirectional recurrent network in place of attention; each subclass is a variant."""
+    """Settings of a bidirectional recurrent network in place of attention; each subclass is a variant."""
 
     projections: ClassVar[tuple[str, ...]] = ()
 
@@ -146,5 +146,5 @@ class Lstm(Recurrent):
 
 
 def heads_of(attention: Attention) -> int:
-    """Return the number of heads in a layer; 1 for kinds without a setting `heads`."""
+    """Return the number of attention heads in a layer; 1 for a variant without the setting `heads`."""
     return int(getattr(attention, "heads", 1))

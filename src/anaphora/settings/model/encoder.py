@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class FeedForward:
-    """The per-token network of a block; each subclass is a variant."""
+    """Settings of the feed-forward network of a block; each subclass is a variant."""
 
     kind: str = MISSING
     expansion: float = 4.0  # number of hidden features, as a multiple of the encoder's width
@@ -30,11 +30,14 @@ class FeedForward:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
 
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
-        """Build the network; its method `inside` returns the hidden features, (B, T, W) -> (B, T, hidden)."""
+        """Build the feed-forward network.
+
+        Its method `inside` returns the activations of the hidden layer: (B, T, W) -> (B, T, hidden).
+        """
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
-        """Return the number of hidden features for an encoder width: width * `expansion`, rounded, at least 1."""
+        """Return the size of the hidden layer: width * `expansion`, rounded, and at least 1."""
         return max(1, round(width * self.expansion))
 
 
@@ -68,7 +71,7 @@ class Gelu(FeedForward):
 
 @dataclass(kw_only=True)
 class SwiGlu(FeedForward):
-    """Two linear layers, the first gated by a SiLU (Shazeer 2020)."""
+    """Feed-forward network with a SiLU-gated linear unit, SwiGLU (Shazeer 2020)."""
 
     kind: str = "swiglu"
 
@@ -80,7 +83,7 @@ class SwiGlu(FeedForward):
 
 @dataclass(kw_only=True)
 class Norm:
-    """Normalisation of each token's features, and its place in the block; each subclass is a variant."""
+    """Settings of the normalisation of each token's features; each subclass is a variant."""
 
     kind: str = MISSING
     placement: str = "pre"  # pre: at the start of the residual branch; post: after the sum
@@ -123,7 +126,7 @@ class RmsNorm(Norm):
 
 @dataclass(kw_only=True)
 class Initialisation:
-    """Initialisation of the weight matrices; each subclass is a variant."""
+    """Settings of the initialisation of the weight matrices; each subclass is a variant."""
 
     kind: str = MISSING
 
@@ -163,7 +166,7 @@ class Xavier(Initialisation):
 
 @dataclass(kw_only=True)
 class Model:
-    """Architecture of the encoder."""
+    """Settings of the architecture of the encoder."""
 
     width: int = 128  # number of features of a token, over all heads
     layers: int = 3  # number of blocks of attention and feed-forward network
@@ -200,7 +203,11 @@ class Model:
 
 
 def check_length(chosen: Model, longest: int) -> None:
-    """Check that the model has positions for a text of `longest` tokens."""
+    """Check that the position encoding allows a text of `longest` tokens.
+
+    Raises:
+        UserError: the text is longer than the maximum length of the position encoding.
+    """
     limit = chosen.position.longest_text
     if limit is not None and longest > limit:
         message = N_("a text of {tokens} tokens is longer than model.position.max_length ({most})")

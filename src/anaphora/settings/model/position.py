@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Position:
-    """Encoding of the tokens' positions; each subclass is a variant."""
+    """Settings of the position encoding; each subclass is a variant."""
 
     kind: str = MISSING
 
@@ -33,7 +33,7 @@ class Position:
 
     @property
     def longest_text(self) -> int | None:
-        """Return the maximum number of tokens in a text, or None if there is no limit."""
+        """Return the maximum number of tokens in an input text, or None if there is no limit."""
         return None
 
 

@@ -1,4 +1,4 @@
-"""Settings of the prediction head, which computes the answer from the hidden states."""
+"""Settings of the prediction head, which predicts the antecedent or a label from the encoder's hidden states."""
 
 from __future__ import annotations
 
@@ -20,19 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Prediction:
-    """Prediction head, which computes the answer from the encoder's states; each subclass is a variant."""
+    """Settings of the prediction head, which predicts the antecedent or a label; each subclass is a variant."""
 
     kind: str = MISSING
     none_of_them: bool = False  # add the answer "none of them", for data with items whose candidates are all wrong
 
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
-        """Build the prediction head; `output` turns vectors into vocabulary logits, (..., W) -> (..., V)."""
+        """Build the prediction head.
+
+        Args:
+            model: settings of the encoder.
+            output: layer that maps hidden states to logits over the vocabulary, (..., W) -> (..., V).
+        """
         raise UserError(f"task.prediction.kind ({self.kind!r}) is not one that can be built")
 
 
 @dataclass(kw_only=True)
 class NoPrediction(Prediction):
-    """No answers: only masked-language-model training."""
+    """No prediction of antecedents or labels: the model is trained on the masked-language-model loss only."""
 
     kind: str = "none"
 
@@ -48,7 +53,7 @@ class NoPrediction(Prediction):
 
 @dataclass(kw_only=True)
 class Word(Prediction):
-    """The antecedent's word, predicted from the pronoun's vector over the whole vocabulary."""
+    """Prediction of the antecedent's word from the pronoun's hidden state, by a softmax over the whole vocabulary."""
 
     kind: str = "word"
 
@@ -60,9 +65,10 @@ class Word(Prediction):
 
 @dataclass(kw_only=True)
 class Slot(Prediction):
-    """The antecedent's slot, predicted from the pronoun's vector.
+    """Prediction of the antecedent's candidate number from the pronoun's hidden state.
 
-    Each candidate has a slot: a number from 1, whose embedding is added to the embeddings of the candidate's tokens.
+    The candidates of an item are numbered from 1. The embedding of a candidate's number (its slot) is added to the
+    embeddings of the candidate's tokens.
     """
 
     kind: str = "slot"
@@ -79,7 +85,7 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """The answer read from the pronoun's attention weights in one head, which the labels therefore supervise."""
+    """Prediction of the candidate with the most attention from the pronoun in one head, which the labels supervise."""
 
     kind: str = "pointer"
     layer: int = -1  # layer of the head; negative numbers count from the last layer
@@ -93,7 +99,7 @@ class Pointer(Prediction):
 
 @dataclass(kw_only=True)
 class Bilinear(Prediction):
-    """A bilinear score of each pair of pronoun vector and candidate vector."""
+    """A bilinear score of each candidate, computed from the hidden states of the pronoun and the candidate."""
 
     kind: str = "bilinear"
 
@@ -105,7 +111,7 @@ class Bilinear(Prediction):
 
 @dataclass(kw_only=True)
 class Pair(Prediction):
-    """A score from a small network on the pronoun vector, each candidate's vector and their product."""
+    """A score of each candidate from a small network on pronoun state, candidate state and elementwise product."""
 
     kind: str = "pair"
     attention: bool = False  # also input all heads' attention from pronoun to candidate; the labels then supervise it
@@ -125,7 +131,7 @@ class Pair(Prediction):
 
 @dataclass(kw_only=True)
 class Label(Prediction):
-    """The label of a whole text, predicted from a single vector."""
+    """Classification of a text from one vector: the mean hidden state of its tokens, or the hidden state of [CLS]."""
 
     kind: str = "label"
     pooling: str = "mean"  # the vector: the mean of all tokens' states (mean), or the state of [CLS] (first)
@@ -145,10 +151,13 @@ class Label(Prediction):
 
 
 def slots_of(prediction: Prediction) -> int:
-    """Return the number of slots that mark candidates in the input; 0 for a prediction head without slots."""
+    """Return the maximum number of candidates that the input can number; 0 if the prediction head is not `Slot`."""
     return prediction.slots if isinstance(prediction, Slot) else 0
 
 
 def reads_candidates(prediction: Prediction) -> bool:
-    """Return whether a prediction head compares pronoun and candidate states, which needs no attention between them."""
+    """Return whether a prediction head compares the hidden states of the pronoun and the candidates.
+
+    Such a head can work without attention from the pronoun to the candidates, unlike one that reads attention weights.
+    """
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
