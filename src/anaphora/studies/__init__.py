@@ -1,1 +1,5 @@
-"""Studies: experiments with a question, several recipes (cells) and seeds, rules that decide the answer, and a page."""
+"""Studies: experiments that answer a question by comparing several recipes, each trained with several seeds.
+
+A study states its question, its recipes (cells) and rules that decide the answer before training. The results are shown
+on an HTML page.
+"""

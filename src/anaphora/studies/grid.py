@@ -22,10 +22,12 @@ class StudyCell:
 
     Attributes:
         name: name of the cell and of its folder.
-        factor: factor that the cell changes; "" for the base, "pairs" for combined changes.
-        parts: names of the cells whose changes it combines; for a single change, its own name; empty for the base.
-        overrides: changes to the base, as on the command line.
-        config: settings of the runs, except for seed, name and output folder.
+        factor: aspect of the recipe in which the cell differs from the base cell, such as "position"; "" for the base
+            cell, and "pairs" for a cell that combines the changes of other cells.
+        parts: names of the cells whose changes this cell combines. A cell with a single change has only its own name
+            here, and the base cell has none.
+        overrides: changes to the settings of the base cell, in command-line syntax.
+        config: settings of the cell's runs; seed, name and output folder are set later for each run.
     """
 
     name: str
@@ -80,10 +82,11 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
     """Return the jobs of a study, ordered by seed, so that a study stopped early has runs of every cell.
 
-    Start models on the Hugging Face Hub are downloaded.
+    If a pretrained model from which runs start is on the Hugging Face Hub, it is downloaded.
 
     Raises:
-        UserError: the start model of a cell does not exist, or the cell changes settings that this model determines.
+        UserError: the pretrained model of a cell does not exist, or the cell changes settings that this model
+            determines.
     """
     root = Path(plan.output) / plan.name
     # Start models are resolved only here, after the cells are compared, because they may have to be downloaded.

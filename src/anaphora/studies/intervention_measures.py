@@ -1,6 +1,7 @@
-"""Measures of a trained model under interventions: permuted projections, knocked-out edges, tests of one head.
+"""Measures of a trained model under interventions.
 
-N items, L layers, H heads, E edges between two tokens.
+The interventions permute queries, keys or values, knock out attention edges, or change the attention of one head. An
+edge leads from a query token to a key token. N is the number of items, L of layers, H of heads, and E of edges.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
     """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
-    Groups have names such as "query permuted" (all items) and "query permuted, set" (items with set cues).
+    A group is named by the intervention, such as "query permuted" for all items, or by the intervention and the cue
+    category, such as "query permuted, set" for the items with set cues.
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -48,11 +50,11 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 
 
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy with each of three kinds of edges knocked out in all layers and heads.
+    """Return the task accuracy after attention edges are knocked out in all layers and heads.
 
-    "candidates knocked out" removes the edges from the pronoun to the candidates, "all knocked out" those from the
-    pronoun to all other tokens, and "pronoun knocked out" those from the candidates to the pronoun. The weight of a
-    removed edge is redistributed over the rest of its attention row.
+    Three sets of edges are knocked out in turn. In the group "candidates knocked out", the pronoun cannot attend to the
+    candidates. In "all knocked out", the pronoun can attend only to itself. In "pronoun knocked out", the candidates
+    cannot attend to the pronoun. The weights of each query token are renormalised over the remaining key tokens.
     """
     cuts: _Cuts = {
         "candidates knocked out": ("pronoun to candidates", None),
@@ -64,14 +66,19 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy when attention to the candidates is blocked on one route, by language and type of cue.
+    """Return the task accuracy when some routes of information from the candidates to the pronoun are blocked.
 
-    Information may reach the pronoun directly, if it attends to the candidates in some layer, or through other tokens
-    that attend to the candidates. `without_layer_<l>_accuracy` is the task accuracy if the pronoun cannot attend to the
-    candidates in layer l. `without_relay_accuracy` is that if, in all layers, only the pronoun and the candidates' own
-    tokens can attend to the candidates. `layer_<l>_candidate_accuracy` is the candidate accuracy of the head in layer l
-    that is best on the development split. `task_accuracy` and `chance` are added for comparison. Items outside the main
-    stratum are left out.
+    Information may reach the pronoun directly, if the pronoun attends to the candidates in some layer, or indirectly,
+    through other tokens that attend to the candidates. Items are grouped by language and cue type (such as causality);
+    only items with `Example.is_main` are used. The measures are:
+
+    - `without_layer_<l>_accuracy`: task accuracy if the pronoun cannot attend to the candidates in layer l.
+    - `without_relay_accuracy`: task accuracy if, in all layers, no tokens but the pronoun and the candidates themselves
+      can attend to the candidates.
+    - `layer_<l>_candidate_accuracy`: candidate accuracy of one head of layer l, the one with the highest candidate
+      accuracy on the development split.
+    - `task_accuracy` and `chance`: task accuracy without an intervention, and accuracy of a random choice among the
+      candidates.
     """
     main = np.flatnonzero(is_main(headline.measured.examples))
     examples = [headline.measured.examples[item] for item in main]
@@ -93,7 +100,16 @@ _Cuts = dict[str, tuple[str, Sequence[int] | None]]
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of the answers under each knockout in `cuts`, keyed by name: (N,)."""
+    """Return the correctness of the prediction for each item after each knockout.
+
+    Args:
+        run: run whose model is tested.
+        examples: the N items.
+        cuts: edges to knock out, keyed by name of the measure.
+
+    Returns:
+        Correctness, (N,), keyed by name of the measure.
+    """
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -105,7 +121,10 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return edges between pronoun, candidates and other tokens, keyed by name, (E, 3): item, query and key token."""
+    """Return attention edges between pronoun, candidates and other tokens, keyed by a description of the edges.
+
+    Each array has the shape (E, 3); the columns are the indices of the item, the query token and the key token.
+    """
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
         pronoun, everything = list(tokens.covering(example.pronoun)), range(len(tokens.ids))
@@ -123,7 +142,13 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
 
 
 def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
-    """Return the edges of `token_edges`, (E, 3), in all `heads` heads of the given layers."""
+    """Return the given edges in all heads of the given layers.
+
+    Args:
+        edges: (E, 3) edges from `token_edges`.
+        layers: indices of the layers.
+        heads: number of heads in a layer.
+    """
     places = np.array([(layer, head) for layer in layers for head in range(heads)])
     item, query, key = np.repeat(edges, len(places), axis=0).T
     layer, head = np.tile(places, (len(edges), 1)).T
@@ -131,7 +156,13 @@ def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Ed
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return the task accuracy under each intervention, for the groups "<name>" and "<name>, <kind of cue>"."""
+    """Return the task accuracy under each intervention for all items and for the items of each cue category.
+
+    Args:
+        examples: the N items.
+        correct: correctness of the predictions, (N,), keyed by name of the intervention. The group of all items has
+            this name; the group of a cue category is named "<intervention>, set" or "<intervention>, role".
+    """
     groups: GroupMeasures = {}
     chance = chance_of(examples)
     for name, of_items in correct.items():
@@ -144,20 +175,28 @@ def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.fl
 
 
 def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return the share of each item's candidates that are antecedents, (N,)."""
+    """Return the accuracy of a random choice among the candidates, (N,): the share of right candidates of each item."""
     return np.array([len(one.antecedents) / max(len(one.candidates), 1) for one in examples], dtype=np.float64)
 
 
 def one_head_measures(headline: Headline) -> GroupMeasures:
-    """Return causal measures and specificity of the chosen head, keyed by language and group.
+    """Return the effects of interventions on the chosen head and its specificity, by language and group of items.
 
-    A group is "all", a kind of cue, or a composition level (in which voices predicate and state occur together in
-    training). `antecedent_points` is the drop in task accuracy, in percentage points, when the pronoun's edge to the
-    antecedent is value-zeroed, `other_edges_points` the drop when all its other edges are. `patch_flips` is the share
-    of answers that flip when the pronoun's attention row is taken from the other sentence of the minimal pair,
-    `exchange_flips` the share when antecedent and strongest distractor exchange weights. `pronoun_specificity` is the
-    mean weight of the pronoun on the antecedent divided by the mean of the largest weight of another word on it. Levels
-    use all their items, other groups a sample of about `SAMPLED_ITEMS` items with `Example.is_main`.
+    A group is "all", a cue category ("set" or "role"), or a composition level ("L0", "L1", "L2"). The level of an item
+    depends on the number of voices (active, passive) in which the item's predicate and state occur together in
+    training. A group of a level contains all items of the level; the other groups contain a sample of about
+    `SAMPLED_ITEMS` items with `Example.is_main`. The measures are:
+
+    - `antecedent_points`: decrease of the task accuracy, in percentage points, if the edge from the pronoun to the
+      antecedent is value-zeroed.
+    - `other_edges_points`: the same decrease if all other edges from the pronoun are value-zeroed.
+    - `patch_flips`: share of items whose prediction changes if the pronoun's attention weights are replaced by those
+      from the other sentence of the minimal pair; only pairs with two different, correct predictions are used.
+    - `exchange_flips`: share of items whose prediction becomes the distractor if the attention weights on the
+      antecedent and on the strongest distractor are exchanged; only items with a correct prediction and a distractor
+      are used.
+    - `pronoun_specificity`: mean weight from the pronoun to the antecedent, divided by the mean of the largest weight
+      from any other word to the antecedent.
 
     Raises:
         UserError: the model predicts no antecedents, or no item can be tested.

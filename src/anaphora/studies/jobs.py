@@ -1,7 +1,8 @@
-"""Jobs of a study: their execution in this process or in worker processes, and the progress in the terminal.
+"""Jobs of a study: execution in this process or in worker processes, with reports of the progress in the terminal.
 
-A worker process, `python -m anaphora.studies.jobs`, reads its job from standard input and exits as soon as the
-input closes, which means that its parent has ended. Files are written atomically, so none is left incomplete.
+A worker process, `python -m anaphora.studies.jobs`, reads one job from standard input and exits as soon as standard
+input is closed, which means that the parent process has ended. Files are written atomically, so none is left
+incomplete.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Executor(Protocol):
 
     Attributes:
         at_a_time: maximum number of concurrent runs.
-        outlives_command: whether runs continue if the command is interrupted.
+        outlives_command: whether runs continue after the command that started them is interrupted.
     """
 
     at_a_time: int
@@ -124,7 +125,8 @@ class _Process:
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
     """Start the runs, at most `executor.at_a_time` at a time, and wait for all of them.
 
-    An interrupt cancels the runs unless they outlive the command; when repeated, the command waits for them again.
+    If the command is interrupted, the runs are cancelled unless the executor has `outlives_command`. In that case the
+    runs continue, and the same command, given again, waits for them.
 
     Raises:
         UserError: after the first run, if the study would take longer than `minutes`; the other runs are cancelled.
@@ -155,10 +157,11 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a model if necessary and measure its run, or measure only the settings if no measure needs a run.
+    """Train a model if it has not been trained yet, and store its measures.
 
-    An error is stored in the run's `FAILURE_FILE` instead of being raised. Without `train`, nothing is done for an
-    unfinished run.
+    If no measure in `query` needs a trained model, nothing is trained, and only measures of the settings are stored. An
+    error is stored in the run's `FAILURE_FILE` instead of being raised. If `train` is false and the run has no trained
+    weights, nothing is done.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -231,7 +234,11 @@ class StudyProgress:
         self._begun.setdefault(job.directory, time.perf_counter())
 
     def end(self, job: Job, error: str = "") -> None:
-        """Record the end of a run and print its outcome; `error` is stored if the run has stored no result itself.
+        """Record the end of a run and print its outcome.
+
+        Args:
+            job: job of the run.
+            error: error message to store if the run has stored neither a result nor an error; "" if there is none.
 
         Raises:
             UserError: after the first run, if the study would take longer than `minutes`.
@@ -267,14 +274,20 @@ class StudyProgress:
             self._stop_in_time(left)
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return a run's record; a run with a damaged record counts as unfinished, because it is measured again."""
+        """Return the stored results of a run.
+
+        If they are damaged, the status is "unfinished", because the run will be measured again.
+        """
         try:
             return read_record(job, self.query)
         except UserError:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether a job still needs training or, if no measure needs runs, the measurement of its settings."""
+        """Return whether the job still has to train a model.
+
+        If no measure needs a trained model, return whether the settings still have to be measured.
+        """
         if not self.plan.train:
             return False
         if self.query.of_runs:

@@ -1,4 +1,4 @@
-"""Measures of one run in a study, by language and group of items; they are stored with the run and reused."""
+"""Measures of a run in a study, for each language and group of items; they are stored with the run and reused."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ ANTECEDENT_MARGIN = 0.1
 
 @dataclass(frozen=True, eq=False)
 class SplitEvaluation:
-    """Answers and head scores of a run on N items of a split.
+    """Predictions of a run on N items of a split, and scores of the attention heads on the same items.
 
     Attributes:
         examples: the N items.
-        correct: correctness of the answers, (N,): 1 for right, 0 for wrong, in a tie the share of tied answers that
-            are right; NaN if the model predicts no antecedents.
-        headline: scores of the heads; None for a model without attention.
+        correct: correctness of the predictions, (N,): 1 for right and 0 for wrong. If several candidates tie for the
+            highest score, it is the share of these candidates that are right. NaN if the model predicts no antecedents.
+        headline: scores of the attention heads; None for a model without attention.
     """
 
     examples: Sequence[Example]
@@ -63,8 +63,8 @@ class SplitEvaluation:
 def measure_run(run: Run, query: Query) -> None:
     """Measure a finished run and store the results in its directory, unless they are already stored.
 
-    A run is measured again if its weights, the items or the code have changed. The scores of heads are also written to
-    the run's evidence file.
+    A run is measured again if its weights, the items or the code have changed. The scores of the attention heads are
+    also written to the file with the run's evidence.
 
     Raises:
         UserError: a measure does not apply to the run, or the evaluated split has no items.
@@ -91,10 +91,12 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Measure settings without training and store the results in a directory, unless they are already stored.
+    """Compute the measures that need only the settings, without training, and store them in a directory.
+
+    If the measures are already stored, nothing is computed.
 
     Raises:
-        UserError: as in `step_time`.
+        UserError: the model cannot encode the longest of `SENTENCE_LENGTHS`, or the device does not exist.
     """
 
     def measured() -> dict[str, Any]:
@@ -111,7 +113,16 @@ def _code_digest() -> str:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the measure `name` of a run, from `SETTINGS_MEASURES` or `RUN_MEASURES`, except "labels"."""
+    """Return the values of one measure of a run.
+
+    Args:
+        name: a measure in `SETTINGS_MEASURES` or `RUN_MEASURES`, except "labels".
+        run: the run.
+        evaluation: predictions of the run and scores of its heads.
+
+    Raises:
+        UserError: the measure needs attention weights, and the model has none.
+    """
     if name == "permuted":
         return accuracy_with_permuted_projections(run, evaluation.examples)
     if name in _OF_ITEMS:
@@ -124,7 +135,10 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and, for models with attention, the chosen head's scores, by language and kind of cue."""
+    """Return the task accuracy and, for models with attention, the scores of the chosen head.
+
+    The scores are given for each language and cue category (set or role cue), and for all items of a language.
+    """
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -135,17 +149,21 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and the chosen head's scores by form of the mention (`form_of`), on items with `is_main`."""
+    """Return the task accuracy and the scores of the chosen head by the form of the mention to be resolved.
+
+    The form is "pronoun", "proper" (proper noun), "nominal" or "unknown" (`form_of`). Only items with `Example.is_main`
+    are used.
+    """
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
     return _group_means(evaluation, [(*group, np.array(of_group)) for group, of_group in items.items()])
 
 
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and the chosen head's scores by distance from antecedent to pronoun, in words.
+    """Return the task accuracy and the scores of the chosen head by the distance from antecedent to pronoun, in words.
 
-    "distance 8" is the bin of 8 to 15 words; see `DISTANCE_BINS`. Only items with `is_main` and a known distance
-    count.
+    Distances are binned: the group "distance 8" has distances of 8 to 15 words (`DISTANCE_BINS`). Only items with
+    `Example.is_main` and a known distance are used.
 
     Raises:
         UserError: no item has a known distance.
@@ -163,10 +181,11 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:
-    """Count the heads that attend from the pronoun to the antecedent, the cue or a neighbour at a fixed offset.
+    """Count the heads that attend from the pronoun to the antecedent, to the cue or to a token at a fixed offset.
 
-    `head_roles` determines the heads for cue and neighbour; the candidate accuracy of an antecedent head is at least
-    `ANTECEDENT_MARGIN` above chance. "relations" is the number of these three kinds of head that occur.
+    An antecedent head has a candidate accuracy at least `ANTECEDENT_MARGIN` above chance. `head_roles` defines the
+    other two: `predicate_heads` counts the heads that attend to the cue, and `neighbour_heads` those that attend to a
+    token at a fixed offset. `relations` is the number of these three counts that are above 0.
     """
     groups: GroupMeasures = {}
     whole = headline.measured
@@ -185,7 +204,10 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return scores by composition level, which says in which voices predicate and state occur together in training.
+    """Return the task accuracy and the scores of the chosen head for each composition level.
+
+    The level of an item depends on the number of voices (active, passive) in which the item's predicate and state occur
+    together in training: both (L0), one (L1) or none (L2).
 
     Raises:
         UserError: the data have no items of the cue type `composition`.
@@ -216,7 +238,10 @@ _OF_SETTINGS = {"scaling": scaling, "symmetry": symmetry, "time": step_time}
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return the accuracy of predicted labels by language; chance is the share of the texts' most frequent label."""
+    """Return the accuracy of the predicted labels for each language.
+
+    Chance is the accuracy of always predicting the most frequent label of these texts.
+    """
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -229,16 +254,25 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the texts of the evaluated split, evenly sampled if `query` or the run limits their number."""
+    """Return the labelled texts of the evaluated split.
+
+    If `query` or the settings of the run limit the number of texts, the texts are sampled at even intervals.
+
+    Raises:
+        UserError: the run does not predict labels.
+    """
     if not isinstance(run.config.task.prediction, Label):
         raise UserError(f"measures ('labels') needs task.prediction=label, not {run.config.task.prediction.kind}")
     return evenly_sampled(corpus_of(run).texts(query.split), query.items or run.config.trainer.limit_items)
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """Return items by split: the development split, on which the head is chosen, and the evaluated split.
+    """Return the items of the development split, on which the head is chosen, and of the evaluated split.
 
-    Each split is sampled if `query` or the run has a limit.
+    The items are keyed by split. If `query` or the settings of the run limit their number, each split is sampled.
+
+    Raises:
+        UserError: the evaluated split has no items.
     """
     corpus = corpus_of(run)
     limit = query.items or run.config.trainer.limit_items
@@ -261,7 +295,10 @@ def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -
 
 
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
-    """Return the mean task accuracy and chance of each group, and the chosen head's mean scores if there is a head."""
+    """Return the mean task accuracy and chance of each group of items.
+
+    For a model with attention, also return the mean candidate accuracy and antecedent mass of the chosen head.
+    """
     values = {"task_accuracy": evaluation.correct}
     if evaluation.headline is not None:
         head = evaluation.headline.head

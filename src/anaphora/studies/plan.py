@@ -77,9 +77,11 @@ _MEASURED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(kw_only=True)
 class VerdictRule:
-    """Condition of a study's claim: bounds on a measure over seeds, or on its difference from another cell or group.
+    """Settings of one condition of a study's claim: bounds on a measure.
 
-    The condition must hold in each of `languages`, by default in every measured language.
+    The bounds apply to the median, minimum or maximum of the measure over seeds, or of its difference from the measure
+    of another cell or another group of items. The condition must hold in each of `languages`, by default in every
+    measured language.
     """
 
     statement: str = MISSING  # the condition in words
@@ -106,13 +108,14 @@ class VerdictRule:
         one_of(f"rules ({self.statement!r}): seed_statistic", self.seed_statistic, ("median", "lowest", "highest"))
 
     def check_is_measured(self, with_routes: bool) -> None:
-        """Check that one of `MEASURES` fills the rule's column for its groups and languages.
+        """Check that some measure of a study would provide the values that the rule needs.
 
-        A study may leave that measure out; the rule then stays open. Only `routes`, whose groups the data name, must be
-        among the study's measures to count (`with_routes`).
+        These are the column `measure` of study.csv for the rule's groups of items and languages. The study need not
+        compute this measure: the rule then remains undecided. The measure `routes` is an exception, because its groups
+        depend on the data: it counts only if the study computes it (`with_routes`).
 
         Raises:
-            UserError: otherwise; no choice of measures but `routes` would ever check the rule.
+            UserError: no measure provides these values.
         """
         columns = dict.fromkeys(column for of_measure, _ in _MEASURED.values() for column in of_measure)
         self._check_matches("measure", self.measure, columns)
@@ -139,7 +142,7 @@ class VerdictRule:
 
 @dataclass(kw_only=True)
 class Slurm:
-    """Resources of each run of a study on a Slurm cluster, for `executor=slurm`."""
+    """Settings of the resources of each run of a study on a Slurm cluster, for `executor=slurm`."""
 
     minutes: int = 60  # time limit of a run; a run that reaches it is queued again and resumed
     timeouts: int = 3  # number of times a run may reach the limit before it counts as failed

@@ -41,9 +41,13 @@ _MEASURED = {
 
 @dataclass(frozen=True)
 class Query:
-    """Measures to take of every run of a study, with the split and the approximate number of items to measure on.
+    """Measures to compute for every run of a study, and the items to compute them on.
 
-    If `items` is None, the run's own limit applies; without a limit, all items are measured.
+    Attributes:
+        measures: names of the measures.
+        split: the evaluated split.
+        items: approximate number of items. If it is None, the limit in the settings of the run applies; if there is no
+            limit either, all items are used.
     """
 
     measures: list[str]
@@ -63,10 +67,11 @@ class RunRecord:
     Attributes:
         status: "finished", "failed", "unfinished" or "not begun".
         error: reason for a failure; empty otherwise.
-        groups: measures; empty unless the run is finished.
-        head: layer and head chosen on the development split; None if heads were not scored or the run is not finished.
+        groups: values of the measures for each language and group of items; empty unless the run is finished.
+        head: layer and index of the head chosen on the development split. None if no measure needs a head or the run is
+            not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
-        measured_on: digests of the measured items and of the measuring code; empty unless the run is finished.
+        measured_on: hashes of the measured items and of the measuring code; empty unless the run is finished.
     """
 
     cell: str
@@ -105,7 +110,7 @@ def read_record(job: Job, query: Query) -> RunRecord:
 
 
 def settings_digest(config: Config) -> str:
-    """Return a digest of a run's settings, independent of its directory and of `trainer.progress`."""
+    """Return a hash of a run's settings, which does not depend on the run's directory or on `trainer.progress`."""
     shown = replace(config.trainer, progress=True)  # a run in its own process shows no progress
     return hashlib.sha256(config_yaml(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
 
@@ -120,7 +125,7 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
 
 
 def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
-    """Compute and store the measures for a key, unless the directory already has measures with this key."""
+    """Compute measures and store them in a directory with the given key, unless it has measures with this key."""
     if is_measured(directory, key):
         return
     # An interrupted process must not leave outdated measures.
@@ -134,8 +139,8 @@ def group_means(
     """Return the mean of every measure over the items of each group, and the number of items.
 
     Args:
-        values: values of the items by measure, (N,).
-        groups: language, name and items of each group; items are indices, or a mask (N,).
+        values: for each measure, its value for each of the N items: (N,).
+        groups: language, name and items of each group; the items are given as indices or as a mask of shape (N,).
     """
     measured: GroupMeasures = {}
     for language, group, items in groups:

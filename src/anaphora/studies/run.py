@@ -36,14 +36,19 @@ if TYPE_CHECKING:
 
 
 def run_study(plan: StudyPlan, folder: Path) -> Study:
-    """Train and measure what is missing, and write `study.json`, `study.csv`, figures, the page and the index.
+    """Train and measure the runs of a study that are missing, and write results and pages.
 
-    The result covers all cells, including those outside `plan.only`. `folder` holds the configuration files.
+    The results are `study.json`, `study.csv` and figures. The pages are the HTML page of the study and the HTML page
+    that lists all studies. They cover all cells, including those that `plan.only` leaves out.
+
+    Args:
+        plan: settings of the study.
+        folder: folder with the configuration files.
 
     Raises:
-        UserError: before any run, if a cell's settings are invalid, its data, device or cluster do not exist, a
-            directory holds a run with other settings, or a stored result is damaged; after the first run, if the study
-            would take longer than `minutes`.
+        UserError: before any run, if a cell has invalid settings; if the data, the device or the cluster do not exist;
+            if a directory contains a run with other settings; or if a stored result is damaged. After the first run, if
+            the study would take longer than `minutes`.
     """
     cells = cells_of(plan, folder)
     all_jobs = jobs_of(plan, cells)
@@ -70,10 +75,11 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
 
 
 def write_study(plan: StudyPlan, study: Study) -> None:
-    """Write a study's results, figures and page and the index of all studies, and print its tables and verdict.
+    """Write the results, the figures and the page of a study, and the page that lists all studies.
 
-    Pages and figures are written in each language of `plan.interface_language`. If it is a single language, the Chinese
-    pages and figures of an earlier bilingual run are removed.
+    The tables and the verdict are also printed. Pages and figures are written in each language of
+    `plan.interface_language`. If this is a single language, the Chinese pages and figures of an earlier bilingual run
+    are removed.
     """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study.to_json())
@@ -107,8 +113,8 @@ def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
     """Run the jobs of a study in this process, in several processes or on a cluster, and print the progress.
 
     Raises:
-        UserError: after the first run, if the study would take longer than `minutes`, or the record of submitted jobs
-            is damaged.
+        UserError: after the first run, if the study would take longer than `minutes`; or if the file with the submitted
+            jobs is damaged.
     """
     progress = StudyProgress(plan, jobs, query)
     logs = Path(plan.output) / plan.name / "logs"
@@ -135,7 +141,18 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Check that the stored results needed for the pages are intact and the index can be written."""
+    """Check that the stored results needed for the pages are intact and that the page of all studies can be written.
+
+    Args:
+        plan: settings of the study.
+        root: folder of the study.
+        jobs: all jobs of the study.
+        anew: jobs that will be measured now, whose stored results are therefore not checked.
+        query: measures of the study.
+
+    Raises:
+        UserError: a stored result is damaged, or a page cannot be written.
+    """
     for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
         check_writable(root.parent / name)
     read_studies(root.parent, without=plan.name)
@@ -146,10 +163,16 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
-    """Read the records of all jobs; one outside `measured` that is not comparable with these counts as unfinished.
+    """Read the stored results of all jobs.
 
-    Cells that `plan.only` leaves out are not measured again. If the data file or the code has changed since, their
-    numbers are of other items or of another definition. A printed notice names such cells.
+    Cells that `plan.only` leaves out are not measured again. If the data or the measuring code have changed since such
+    a cell was measured, its results cannot be compared with the new ones: its runs get the status "unfinished", and a
+    message that names the cell is printed.
+
+    Args:
+        jobs: all jobs of the study.
+        measured: jobs that this command has measured.
+        query: measures of the study.
     """
     records = [read_record(job, query) for job in jobs]
     anew = {job.directory for job in measured}
@@ -175,7 +198,7 @@ def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query)
 
 
 def _items_of(job: Job) -> str:
-    """Return a key that is equal for jobs whose settings choose the same items."""
+    """Return a key that is equal for jobs that are evaluated on the same items."""
     return repr((job.config.data, job.config.trainer.limit_items))
 
 
@@ -195,9 +218,10 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:
-    """Yield the final output of a study: question, a table for each language, runs not finished, rules and verdict.
+    """Yield the parts of the text that is printed at the end of a study.
 
-    Cells are named as on the command line.
+    These are the question, a table for each language, the unfinished runs, the rules and the verdict. Cells have the
+    names that commands use, not their display names.
     """
     yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:

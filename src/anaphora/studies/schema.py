@@ -17,14 +17,23 @@ VERDICTS = ("holds", "not so", "open")
 
 @dataclass(frozen=True, kw_only=True)
 class SeedValues(Spread):
-    """Spread of a measure over seeds, with the value of each run; None if a run is unfinished or lacks the measure."""
+    """Median and range of a measure over seeds, with the value of each run.
+
+    Attributes:
+        values: value of each run; None for a run that is unfinished or lacks the measure.
+    """
 
     values: tuple[float | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedDifference(Spread):
-    """Spread of a measure's differences between runs of the same seed, with the 95 % interval of their mean."""
+    """Median and range over seeds of the difference between two cells in a measure.
+
+    Attributes:
+        pairs: number of seeds for which there is a difference.
+        interval: 95 % interval of the mean difference; None if there are too few seeds.
+    """
 
     pairs: int
     interval: Interval | None
@@ -32,15 +41,15 @@ class SeedDifference(Spread):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """Summary of one group of items over the runs of a cell or of a pool (several cells).
+    """Summary of the runs of a cell, or of a pool (several cells), on one group of items.
 
     Attributes:
         runs: number of runs with measures of the group.
         solved: number of runs that solve the task; None if task accuracy was not measured.
-        is_solved: whether the median task accuracy counts as solved; None if it was not measured.
-        measures: measures over seeds by name.
-        against_base: differences from the base cell by measure; those of `ALIGNMENT_MEASURES` only between runs that
-            both solve the task. Empty for the base cell and for pools.
+        is_solved: whether the median task accuracy counts as solved; None if task accuracy was not measured.
+        measures: median, range and values over seeds, keyed by measure.
+        against_base: difference from the base cell, keyed by measure. For `ALIGNMENT_MEASURES`, only seeds whose two
+            runs both solve the task are used. Empty for the base cell and for pools.
     """
 
     runs: int
@@ -59,8 +68,10 @@ class CellRun:
     """Status of a run of a cell.
 
     Attributes:
-        seed, status, error: seed, status and reason for a failure, as in `RunRecord`.
-        head: layer and index of the chosen head; None if heads were not scored or the run is not finished.
+        seed: random seed of the run.
+        status: "finished", "failed", "unfinished" or "not begun".
+        error: reason for a failure; empty otherwise.
+        head: layer and index of the chosen head. None if no measure needs a head or the run is not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
     """
 
@@ -104,7 +115,10 @@ class PoolSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Interaction(SeedDifference):
-    """Interaction of two changes: their joint effect minus the sum of their single effects, seed by seed."""
+    """Interaction of two changes to the base cell: the effect of both minus the sum of the effects of each alone.
+
+    The interaction is computed for each seed; median, range and interval are over seeds.
+    """
 
     cell: str
     language: str
@@ -114,13 +128,14 @@ class Interaction(SeedDifference):
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOutcome:
-    """Outcome of one rule of a study's plan; the other attributes are those of `VerdictRule`.
+    """Outcome of one rule of a study; the attributes not listed here are those of `VerdictRule`.
 
     Attributes:
         needed: the condition in symbols and English words, such as "lowest ≥ 0.9".
-        passed: whether the rule holds; None if this is not decided.
-        spreads: spread over seeds by language, for the languages in which the group and any baseline have the measure;
-            None if no seed has a value, for instance because no run solves the task.
+        passed: whether the rule holds; None if the measured runs do not decide this.
+        spreads: median and range over seeds of the value that the rule bounds, keyed by language. A language is left
+            out if the measure is missing for the rule's group or for the baseline that is subtracted. The value is None
+            if no seed has one, for instance because no run solves the task.
     """
 
     statement: str
@@ -178,7 +193,7 @@ class Study:
         return list(dict.fromkeys(language for cell in self.cells for language in cell.groups))
 
     def groups_in(self, language: str) -> Iterator[GroupSummary]:
-        """Yield the summaries of all groups of all cells in one language, without pools."""
+        """Yield the summaries of all groups of items in one language, for every cell but not for pools."""
         for cell in self.cells:
             yield from cell.groups.get(language, {}).values()
 
@@ -188,7 +203,11 @@ class Study:
 
 
 def read_study(path: Path, way_out: str) -> Study:
-    """Read a `study.json`; `way_out` is the advice in the error message for a damaged file.
+    """Read the results of a study from a `study.json`.
+
+    Args:
+        path: path of the file.
+        way_out: advice to the user, which ends the error message for a damaged file.
 
     Raises:
         FileNotFoundError: the file does not exist.

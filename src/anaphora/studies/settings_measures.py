@@ -25,12 +25,13 @@ _VOCABULARY, _SENTENCE, _SHIFT = 100, 12, 7
 
 
 def scaling(config: Config, seed: int) -> GroupMeasures:
-    """Measure the saturation of softmax with growing head width, for standard normal queries and keys.
+    """Measure how much the softmax saturates with growing head width, for standard normal queries and keys.
 
     Returns:
-        {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}: variance of the scores, mean entropy of
-        an attention row over 32 keys (at most 5 bits), and mean Frobenius norm of the softmax's Jacobian, for each head
-        width in `HEAD_WIDTHS`. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
+        {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}, with one group for each head width in
+            `HEAD_WIDTHS`, such as "d_k 4" for width 4. The measures are the variance of the attention scores, the mean
+            entropy of the attention weights over 32 keys (at most 5 bits), and the mean Frobenius norm of the softmax's
+            Jacobian. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
     scale = None if getattr(config.model.attention, "scaled", True) else 1.0
     generator = torch.Generator().manual_seed(seed)
@@ -50,18 +51,20 @@ def scaling(config: Config, seed: int) -> GroupMeasures:
 
 
 def jacobian_norm(weights: Tensor) -> Tensor:
-    """Return the Frobenius norm of d softmax / d scores, diag(p) - p p^T, for rows of weights: (..., T) -> (...)."""
+    """Return the Frobenius norm of the softmax's Jacobian, diag(p) - p p^T, for weights p: (..., T) -> (...)."""
     square, cube = weights.square().sum(dim=-1), weights.pow(3).sum(dim=-1)
     return (square - 2 * cube + square.square()).clamp(min=0).sqrt()
 
 
 def symmetry(config: Config, seed: int) -> GroupMeasures:
-    """Measure the change of a randomly initialised encoder's states under permuted tokens and shifted positions.
+    """Measure the change of a randomly initialised encoder's hidden states if tokens are permuted or positions shifted.
 
     Returns:
-        {"any": {"all": {"permutation_change", "shift_change"}}}: root mean square of a difference of states, divided by
-        that of the states. The first compares the states of permuted tokens with the permuted states (0: permutation
-        equivariance), the second the states before and after adding 7 to all positions (0: only relative ones matter).
+        {"any": {"all": {"permutation_change", "shift_change"}}}: the root mean square of the change of the hidden
+            states, divided by the root mean square of the states. `permutation_change` compares the states of the
+            permuted tokens with the permuted states of the original tokens; it is 0 if the encoder is equivariant under
+            permutation. `shift_change` compares the states after 7 is added to all positions with the states before; it
+            is 0 if the encoder uses only relative positions.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -36,7 +36,7 @@ suspended jobs as done."""
 
 
 class StudyJob:
-    """Callable that runs a job of a study and can be called again after an interruption."""
+    """Callable that runs a job of a study; after an interruption, calling it again resumes the job."""
 
     def __init__(self, encoded: str) -> None:
         self.encoded = encoded
@@ -50,7 +50,10 @@ class StudyJob:
             run_encoded(self.encoded)
 
     def checkpoint(self) -> Any:
-        """Return the submission that replaces a preempted or timed-out job: the same job, which resumes its run."""
+        """Return the job to submit in place of a preempted or timed-out job.
+
+        It is the same job again, which resumes its run. submitit calls this method.
+        """
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -78,12 +81,15 @@ class ClusterRun:
 
 
 class Cluster:
-    """Executor that submits runs as a job array through submitit's AutoExecutor, and reuses jobs in progress.
+    """Executor that submits runs as a job array through submitit's AutoExecutor.
+
+    A run for which an earlier command has submitted a job that is still queued or running is not submitted again.
 
     Args:
-        plan: settings of the study, with the resources of a run.
+        plan: settings of the study, including the resources of a run.
+        query: measures of the study.
         logs: folder for submitit's log files, on a file system shared by all machines.
-        kind: submitit's name of the cluster; "local" runs the jobs on this machine.
+        kind: submitit's name of the type of cluster; "local" runs the jobs on this machine.
     """
 
     at_a_time = sys.maxsize  # the cluster limits the number itself
@@ -98,9 +104,10 @@ class Cluster:
         self.executor.update_parameters(**slurm_parameters(plan))
 
     def start(self, jobs: Sequence[Job]) -> list[ClusterRun]:
-        """Submit the runs, except those that have a job of an earlier command in progress.
+        """Submit the runs, except those for which a job of an earlier command is still queued or running.
 
-        An earlier job with other settings or measures is cancelled first. The job ids are stored in `SUBMITTED_FILE`.
+        If the earlier job has other settings or measures, it is cancelled first, and the run is submitted. The ids of
+        the jobs are stored in `SUBMITTED_FILE`.
 
         Raises:
             UserError: `SUBMITTED_FILE` is damaged.
@@ -134,12 +141,12 @@ class Cluster:
         return [ClusterRun(by_run[_name(job)], self.plan.train) for job in jobs]
 
     def submit(self, calls: Sequence[StudyJob]) -> list[submitit.Job[None]]:
-        """Submit calls as one job array."""
+        """Submit several jobs as one job array."""
         with self.executor.batch():
             return [self.executor.submit(call) for call in calls]
 
     def find(self, job_id: str) -> submitit.Job[None]:
-        """Return a job of an earlier command by its id."""
+        """Return the submitit job with this id, which an earlier command has submitted."""
         from submitit import SlurmJob
 
         return SlurmJob(folder=self.executor.folder, job_id=job_id)
@@ -162,7 +169,7 @@ def check_cluster() -> None:
 
 
 def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
-    """Return the parameters of a job array by submitit's names; submitit omits those that are None."""
+    """Return the parameters of a job array under submitit's names; submitit ignores those that are None."""
     slurm = plan.slurm
     options = (option.partition("=") for option in slurm.more)
     return {
@@ -181,7 +188,10 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
 
 
 def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
-    """Cancel jobs and wait until they have ended; a running job locks the directory of its run."""
+    """Cancel jobs and wait until they have ended.
+
+    Waiting is necessary because a running job locks the directory of its run.
+    """
     if outdated:
         notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
         say(notice.format(jobs=len(outdated)))

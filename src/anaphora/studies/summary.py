@@ -1,7 +1,8 @@
-"""Summary of a study's records: spreads over seeds, differences from the base cell, interactions and verdict.
+"""Summary of a study's stored results: ranges over seeds, differences from the base cell, interactions, verdict.
 
-Values are lists over the plan's seeds; for a pool (several cells), over the seeds of its first cell, then its second
-cell, and so on. None stands for a run that is not finished or a measure that does not apply.
+The values of a measure are a list with one entry for each seed of the study. For a pool (several cells summarised
+together), the entries of the second cell follow those of the first cell, and so on. An entry is None if the run is not
+finished or the measure does not apply.
 """
 
 from __future__ import annotations
@@ -39,9 +40,10 @@ Values = Sequence[float | None]
 
 
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
-    """Return the results of a study from the records of its runs.
+    """Return the results of a study from the stored results of its runs.
 
-    Differences are between runs of the same seed, and for `ALIGNMENT_MEASURES` only if both runs solve the task.
+    A difference between two cells is computed between runs of the same seed; for `ALIGNMENT_MEASURES`, only if both
+    runs solve the task.
     """
     by_run = {(record.cell, record.seed): record for record in records}
     by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
@@ -111,9 +113,10 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Return the verdict on the claim of a study, from the summaries of each cell and pool.
 
-    The verdict is "not so" if a rule fails, and "open" if none fails but one is undecided, because it depends on a
-    language or seed without measurements or, for `ALIGNMENT_MEASURES`, a cell does not solve the task. A plan without
-    rules is "open" too. Otherwise the verdict is "holds".
+    The verdict is "not so" if a rule fails. It is "open" if no rule fails but at least one is undecided, or if the
+    study has no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
+    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and a cell does
+    not solve the task.
     """
     rows = []
     for rule in plan.rules:
@@ -134,7 +137,12 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
 
 
 def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float], str]) -> str:
-    """Return the condition of a rule in symbols and words, such as "lowest ≥ 0.9"; `bound_text` formats a bound."""
+    """Return the condition of a rule as text, such as "lowest ≥ 0.9".
+
+    Args:
+        rule: the rule.
+        bound_text: function that formats a bound.
+    """
     bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
     low, high = (None if end is None else bound_text(end) for end in (rule.at_least, rule.at_most))
     text = {
@@ -185,7 +193,7 @@ def _seed_summary(plan: StudyPlan, by_run: Sequence[Mapping[str, float | None]])
 
 
 def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
-    """Return the summaries of a cell's groups of items, with differences from the same groups of the base cell."""
+    """Return the summaries of a cell's groups of items, with the differences from the same groups of the base cell."""
     return {
         language: {
             group: replace(summary, against_base=_differences_to_base(plan, summary, base[language][group]))
@@ -210,7 +218,12 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Return the summary of differences over seeds, which lie in `bounds`; None if all differences are None."""
+    """Return median, range and interval of differences over seeds; None if all differences are None.
+
+    Args:
+        differences: difference for each seed, None if there is none.
+        bounds: smallest and largest possible difference.
+    """
     spread = _spread(differences)
     if spread is None:
         return None
@@ -221,9 +234,9 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return a measure's values over seeds; those of `ALIGNMENT_MEASURES` are None for runs that do not solve the task.
+    """Return a measure's values over seeds, where some values of `ALIGNMENT_MEASURES` are replaced by None.
 
-    If task accuracy was not measured, all values are returned.
+    These are the values of runs that do not solve the task. If task accuracy was not measured, nothing is replaced.
     """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
@@ -236,7 +249,11 @@ def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> 
 
 
 def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Interaction]:
-    """Yield the interactions of pairs of changes: (both - one) - (other - base) for each seed."""
+    """Yield the interaction of each pair of changes to the base cell.
+
+    The interaction is computed for each seed as (both - first) - (second - base), where the four values belong to the
+    cell with both changes, the cells with one change each, and the base cell.
+    """
     groups_of = {cell.name: cell.groups for cell in cells}
     for cell in cells:
         if len(cell.parts) != 2:
@@ -257,9 +274,10 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """Return the groups that a rule compares, by language: its group and, if it has one, its baseline group.
+    """Return the summaries that a rule compares, keyed by language.
 
-    A language in which one of them lacks the measure is left out.
+    The list has the summary of the rule's group and, if the rule has a baseline, the summary of the baseline's group. A
+    language is left out if the measure is missing in the summary of either group.
     """
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
@@ -274,15 +292,20 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds that a rule judges: those of its group, minus those of any baseline."""
+    """Return the values over seeds on which a rule sets bounds.
+
+    These are the values of the rule's group or, if the rule has a baseline, the values of this group minus those of the
+    baseline's group.
+    """
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds for all possible values of unmeasured seeds; None if it depends on them.
+    """Return whether a rule holds, whatever values the runs without measurements may have.
 
-    A rule on one of `ALIGNMENT_MEASURES` is also None if a cell does not solve the task.
+    Return None if the answer depends on these values, if no run has a value, or if the rule is about one of
+    `ALIGNMENT_MEASURES` and the median run of a cell does not solve the task.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

@@ -1,1 +1,1 @@
-"""Pages of studies, in the language of the interface."""
+"""HTML pages and figures of studies, in the language of the interface (English or Chinese)."""

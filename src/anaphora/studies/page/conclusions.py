@@ -1,4 +1,4 @@
-"""Verdict and conclusions of a study as sentences."""
+"""Verdict and conclusions of a study, written as sentences."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def answer_sentence(study: Study) -> str:
 
 
 def conclusions(study: Study) -> list[str]:
-    """Return the conclusions from a study's results, a few sentences for each language and kind of cue."""
+    """Return the conclusions from a study's results: a few sentences for each language and cue category."""
     sentences: list[str] = []
     cells = study.cells
     for language in study.measured_languages:

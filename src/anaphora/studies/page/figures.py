@@ -1,7 +1,7 @@
-"""Figures of a study: cells with their spread over seeds, and curves over a numeric axis.
+"""Figures of a study: comparisons of its cells (recipes), and plots of a measure against a quantity such as distance.
 
-Alignment (how well attention marks the antecedent) is hatched for cells that do not solve the task, because it must not
-be interpreted there.
+Every value is shown with its range over seeds. Measures of alignment (how well the attention weights identify the
+antecedent) are hatched for cells that do not solve the task, because they must not be interpreted for these cells.
 """
 
 from __future__ import annotations
@@ -58,15 +58,20 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the kinds of cue ("set", "role") among the groups; without any, ["all"] if there is such a group."""
+    """Return the names of the groups of cue categories, "set" and "role", that are present.
+
+    If neither is present, return ["all"], or an empty list if there is no group "all" either.
+    """
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
 @figure_style()
 def cells_figure(study: Study, language: str) -> Figure | None:
-    """Draw the median and range over seeds of task accuracy, candidate accuracy and antecedent mass of every cell.
+    """Draw task accuracy, candidate accuracy and antecedent mass of every cell (recipe), with one panel per measure.
 
-    Cells are grouped by factor; cells without measurements are left out. None if no panel has measurements.
+    Each mark shows the median over seeds, and a line the range. Cells that change the same aspect of the recipe
+    (`StudyCell.factor`) stand together; cells without measurements are left out. Return None if no cell has any of
+    these measures.
     """
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
@@ -128,7 +133,10 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the interventions of a study: its group names without the kind of cue, such as "all knocked out"."""
+    """Return the names of the interventions in a study, such as "all knocked out".
+
+    They are part of the names of groups of items, such as "all knocked out, set", where "set" is the cue category.
+    """
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -136,9 +144,9 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Draw task accuracy of every cell as trained and under each intervention, with a panel per language.
+    """Draw the task accuracy of every cell without an intervention and under each intervention.
 
-    None if the study has no interventions.
+    There is one panel for each language. Return None if the study has no interventions.
     """
     changes = interventions_of(study)
     if not changes:
@@ -168,15 +176,23 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def _intervention_style(number: int) -> tuple[str, str]:
-    """Return colour and marker of an intervention; from the seventh on, each colour gets the marker of another one."""
+    """Return the colour and the marker for an intervention.
+
+    The combinations in `_INTERVENTION_STYLES` are used in order. When all are used, each colour is combined with the
+    marker of another entry, so that no combination is repeated.
+
+    Args:
+        number: index of the intervention, from 0.
+    """
     turn, place = divmod(number, len(_INTERVENTION_STYLES))
     return _INTERVENTION_STYLES[place][0], _INTERVENTION_STYLES[(place + turn) % len(_INTERVENTION_STYLES)][1]
 
 
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """Return the axis and the measure of each figure that plots a measure over an axis, keyed by name of the figure.
+    """Return the quantity on the x axis and the measure on the y axis of each curve figure, keyed by figure name.
 
-    An axis is "distance" for groups named "distance 3". Item counts, chance and quad accuracy are left out.
+    The quantity is taken from the names of groups of items: "distance" if a group is named "distance 8". Item counts,
+    chance and quad accuracy are not plotted.
     """
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
@@ -198,9 +214,10 @@ _Line = list[tuple[float, Spread]]
 
 @figure_style()
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
-    """Plot a measure (median and range over seeds) against the quantity `axis`.
+    """Plot a measure (median and range over seeds) against the quantity `axis`, such as "distance".
 
-    There is a line for each cell and a panel for each language. None if no cell has values on the axis.
+    There is one line for each cell and one panel for each language. Return None if no cell has values of the measure
+    for this quantity.
     """
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
@@ -252,9 +269,14 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 
 
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
-    """Set the scale of the x axis: logarithmic for positive positions that span a factor of 8, otherwise linear.
+    """Set the scale of the x axis: logarithmic for positive values that span a factor of 8, otherwise linear.
 
-    A logarithmic axis and one with a single position have ticks at the positions. `panel_width` is in inches.
+    If the axis is logarithmic or there is only one value, the ticks are at the values themselves.
+
+    Args:
+        axes: axes of the plot.
+        positions: values on the x axis.
+        panel_width: width of the panel in inches.
     """
     ticks = sorted(set(positions))
     is_logarithmic = ticks[0] > 0 and ticks[-1] / ticks[0] >= 8

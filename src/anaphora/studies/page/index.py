@@ -1,4 +1,4 @@
-"""Page on all studies in a folder: question, verdict, conditions and figures of each study."""
+"""HTML page that lists all studies in a folder, with question, verdict, conditions and figures of each study."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
-    """Read the `study.json` of each subfolder except `without`, keyed by subfolder, as study names may repeat.
+    """Read the `study.json` of each subfolder, keyed by name of the subfolder.
+
+    The subfolder is the key because several studies may have the same name. The subfolder named `without` is skipped.
 
     Raises:
         UserError: a file is damaged.
@@ -37,12 +39,14 @@ def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
 
 
 def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
-    """Write the page on all studies in a folder, in the language of the enclosing `spoken_in`.
+    """Write the HTML page that lists all studies in a folder, in the current language of the interface (`spoken_in`).
 
-    `names` has the page's file name in each language.
+    Args:
+        folder: folder of the studies.
+        names: file name of the page in each language.
 
     Raises:
-        UserError: a study's file is damaged.
+        UserError: the `study.json` of a study is damaged.
     """
     page = names[spoken_language()]
     read = read_studies(folder)
@@ -71,10 +75,12 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures of the measures that the conditions of a study's claim are about, keyed by name.
+    """Return the figures that show the measures in the conditions of a study's claim, keyed by name.
 
-    A measure plotted over an axis has its own figure, a measure in `PANEL_MEASURES` a panel in the figures of the
-    cells; other measures have no figure. If there is no other figure, those of the cells are returned.
+    If a condition is about a measure that is plotted against a quantity such as distance, this plot is returned. If a
+    condition is about a measure in `PANEL_MEASURES`, the figures that compare the cells are returned, one for each
+    language. Other measures have no figure. If no figure was selected in this way, the figures that compare the cells
+    are returned.
     """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
@@ -92,14 +98,21 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """Return the name of a study's folder as an HTML id; invalid characters become their code points."""
+    """Return the name of a study's folder as a valid HTML id.
+
+    Each invalid character is replaced by its hexadecimal code point between underscores.
+    """
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
 def _address(folder: Path, name: str, ending: str) -> str:
-    """Return the URL of a study's page, relative to the index; empty if there is no page.
+    """Return the URL of a study's page, relative to the index; "" if the study has no page.
 
-    The page of a study written in a single language has no language in its name.
+    Args:
+        folder: folder of the studies.
+        name: name of the study's folder.
+        ending: end of the page's file name in the wanted language. If there is no such page, the page without a
+            language in its file name is used, which a study in a single language has.
     """
     pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
     page = next((page for page in pages if (folder / name / page).is_file()), None)

@@ -41,8 +41,8 @@ _ITEMS = ("set", "role", "all")
 def draw_study_figures(study: Study) -> dict[str, Figure]:
     """Draw the figures of a study and return them keyed by name.
 
-    There is one per language that compares the cells, one of the interventions, and one for each measure plotted over a
-    numeric axis such as distance (`series_of`).
+    These are one comparison of the cells for each language, one figure of the interventions, and one plot for each
+    measure that is plotted against a quantity such as distance (`series_of`).
     """
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
@@ -74,9 +74,13 @@ def figure_alt(study: Study, name: str) -> str:
 def write_study_page(
     path: Path, study: Study, figures: Mapping[str, Figure], translations: Mapping[str, str] | None = None
 ) -> None:
-    """Write a study as one self-contained HTML file, with the figures of `draw_study_figures`.
+    """Write the page of a study as one self-contained HTML file.
 
-    `translations` are the URLs of the page in other languages, by language.
+    Args:
+        path: path of the file.
+        study: results of the study.
+        figures: figures from `draw_study_figures`.
+        translations: URL of the page in each other language.
     """
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
@@ -112,7 +116,11 @@ def write_study_page(
 
 
 def _explained(study: Study, text: str, of_alignment: str) -> str:
-    """Return an explanation, with its sentence on alignment only if the study measures alignment."""
+    """Return the text of an explanation.
+
+    The sentence `of_alignment` is appended if the study measures alignment (how well attention weights identify the
+    antecedent).
+    """
     return joined_sentences([text, of_alignment] if words.has_alignment(study) else [text])
 
 
@@ -177,7 +185,10 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """Yield the verdict of a study with all conditions; nothing if the study has no conditions."""
+    """Yield the page element with the verdict of a study and all its conditions.
+
+    Nothing is yielded if the study has no conditions.
+    """
     rows = study.verdict.rules
     if not rows:
         return
@@ -278,6 +289,6 @@ def _run_table(study: Study) -> TableElement:
 
 
 def _cell_and_folder(cell: str, study: Study) -> str:
-    """Return the display name of a cell, followed by its folder if that has another name."""
+    """Return the display name of a cell, followed by the name of its folder if the two names differ."""
     name = words.cell_label(cell, study)
     return name if name == words.plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)

@@ -1,6 +1,7 @@
-"""Names of cells, factors, groups and measures on the pages of studies, in the page's language.
+"""Display names of cells, factors, groups of items and measures on the pages of studies, in the language of the page.
 
-The texts of a study are in English and may have a Chinese version, which Chinese pages show.
+Question, prediction and conditions of a study are written in English. If they have a Chinese version too, Chinese pages
+show it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """Return a text of a study; on a Chinese page, its Chinese version if there is one."""
+    """Return `text` or, on a Chinese page, the Chinese version `chinese` if it is given."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
@@ -42,18 +43,24 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> dict[str, str]:
-    """Return the names that a study gives to its cells, pools and factors, in the page's language."""
+    """Return the names that a study gives to its cells, pools (several cells summarised together) and factors.
+
+    The names are in the language of the page.
+    """
     return study.names_zh if spoken_language() == "zh" else study.names
 
 
 def cell_label(cell: str, study: Study) -> str:
-    """Return the display name of a cell; for combined changes, the names of all parts joined by " + "."""
+    """Return the display name of a cell.
+
+    For a cell that combines the changes of several cells, the display names of these cells are joined by " + ".
+    """
     known = {BASE_CELL: _("base")} | names_of(study)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
 def plain_label(cell: str) -> str:
-    """Return the display name of a cell without a name of its own: its folder's name with spaces."""
+    """Return the display name of a cell to which the study gives none: the folder name with spaces for underscores."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
@@ -80,7 +87,10 @@ def items_label(group: str) -> str:
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
-    """Return the axis and the value of a group such as "distance 3"; None for other groups."""
+    """Return the quantity and the number in the name of a group of items, such as ("distance", 8.0) for "distance 8".
+
+    Return None for groups whose name does not end in a number.
+    """
     axis, _, number = group.rpartition(" ")
     try:
         return (axis, float(number)) if axis else None
@@ -98,12 +108,18 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure is from `accuracy_by_route`: accuracy in one layer, or with attention removed."""
+    """Return whether a measure is one of `accuracy_by_route`.
+
+    These are the accuracies of a single layer's head or with some attention to the candidates removed.
+    """
     return measure.startswith(("without_", "layer_"))
 
 
 def has_alignment(study: Study) -> bool:
-    """Return whether a study measures alignment; recurrent networks and models that label texts have none."""
+    """Return whether a study measures alignment: how well attention weights identify the antecedent.
+
+    Studies of recurrent networks, or of models that predict labels of texts, do not.
+    """
     groups = (summary for cell in study.cells for groups in cell.groups.values() for summary in groups.values())
     return any(_is_alignment(measure) for summary in groups for measure in summary.measures)
 
@@ -113,11 +129,11 @@ def _is_alignment(measure: str) -> bool:
 
 
 def measure_text(group: GroupSummary, measure: str) -> str:
-    """Format a measure of a group: the median and, in brackets, the range over seeds; shares in percent.
+    """Format a measure of a group of items: the median over seeds and, in brackets, the range; shares in percent.
 
-    A measure of alignment (of attention with the antecedent) begins with a tilde if the model does not solve the task.
-    If some runs lack the measure, for instance because they have no third layer, the number of runs with the measure
-    follows.
+    If the measure is one of alignment (how well attention weights identify the antecedent), the text begins with a
+    tilde if the model does not solve the task. If some runs lack the measure, for instance because they have no third
+    layer, the text ends with the number of runs that have it.
     """
     spread = group.measures.get(measure)
     if spread is None:
@@ -146,19 +162,34 @@ def _rule_unit(row: RuleOutcome) -> str:
 
 
 def judged_languages(row: RuleOutcome) -> list[str]:
-    """Return the languages that a rule judges: those that it names, measured or not, otherwise the measured ones."""
+    """Return the languages in which a rule is checked.
+
+    These are the languages that the rule lists, whether measured or not; if the rule lists none, the measured
+    languages.
+    """
     return list(row.languages or row.spreads)
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return the statistic over seeds that a rule compares with its bounds, in one language and with its unit."""
+    """Format the value that a rule compares with its bounds in one language, with the unit.
+
+    Args:
+        row: outcome of the rule.
+        spread: median, minimum and maximum of the measure over seeds in this language; the rule names one of them. If
+            it is None, the text says that nothing was measured.
+    """
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Return median, minimum and maximum over seeds of what a rule judges in one language, with the unit."""
+    """Format median, minimum and maximum over seeds of the measure that a rule is about, with the unit.
+
+    Args:
+        row: outcome of the rule.
+        spread: the three values in one language. If it is None, the text says that nothing was measured.
+    """
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
@@ -178,15 +209,15 @@ def _with_unit(row: RuleOutcome, number: str) -> str:
 
 
 def _scaled(row: RuleOutcome, value: float) -> float:
-    """Return a value rounded to six decimals, as in stored results; a share is converted to percent."""
+    """Return a value rounded to six decimals, as the values in `study.json` are; convert a share to percent first."""
     return round(100 * value if is_share(row.measure) else value, 6)
 
 
 def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
     """Format a value with one decimal, or with three if its unit is "number".
 
-    More decimals are added if rounding moves the judged value across a bound: 46.86 %, which misses a bound of 46.9 %,
-    is not shown as 46.9 %.
+    More decimals are added if rounding would move the value that the rule compares across one of the rule's bounds. For
+    instance, 46.86 %, which is below the bound 46.9 %, is not shown as 46.9 %.
     """
     judged = _scaled(row, getattr(spread, row.seed_statistic))
 
@@ -211,7 +242,10 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """Return a value after the name of its language; unchanged for measures of settings, which have no language."""
+    """Return a formatted value preceded by the name of its language.
+
+    Measures of settings belong to no language; their value is returned unchanged.
+    """
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
@@ -225,7 +259,7 @@ def table_title(language: str) -> str:
 
 
 def _study_group_names() -> dict[str, str]:
-    """Return the display names of "all" and of each group under an intervention."""
+    """Return the display name of the group "all" and of each group of items measured under an intervention."""
     return {
         "all": _("all items"),
         "candidates knocked out": _("edges from pronoun to candidates knocked out"),
@@ -240,7 +274,8 @@ def _study_group_names() -> dict[str, str]:
 def _study_measure_names() -> dict[str, str]:
     """Return the display name of each measure in study.csv.
 
-    Measures of one layer have a single entry: the key omits the layer number, and {layer} stands for it in the name.
+    A measure that exists for every layer has one entry for all layers. The key lacks the layer number, and the display
+    name has the placeholder {layer} for it.
     """
     return measure_names() | {
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
@@ -266,10 +301,10 @@ def _study_measure_names() -> dict[str, str]:
 
 
 def axis_names() -> dict[str, str]:
-    """Return the display name of each axis."""
+    """Return the display name of each quantity that a figure may have on its x axis."""
     return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
 
 
 def verdict_counts() -> dict[str, str]:
-    """Return the display name of each verdict within a line of text."""
+    """Return the display name of each verdict, as used inside a sentence."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}
