@@ -1,4 +1,4 @@
-"""Callbacks of a training run: a progress bar, a coordinated stop, and the validations with their checkpoints."""
+"""Callbacks of a training run: a progress bar, a stop of all processes at the same step, and checkpoints."""
 
 from __future__ import annotations
 
@@ -65,10 +65,11 @@ class ProgressBar(lightning.Callback):
 
 
 class StopTogether(lightning.Callback):
-    """Callback that stops all ranks at the same step after SIGTERM or SIGINT to any of them.
+    """Callback that stops all ranks at the same step after any rank has received SIGTERM or SIGINT.
 
-    Lightning's own handler broadcasts from inside the signal handler, possibly during a reduction. Here the module
-    records the signal, and the ranks exchange it at every step; a second signal stops the process at once.
+    Lightning's own handler communicates with the other ranks from inside the signal handler, possibly while gradients
+    are being reduced. Here, the handler only sets `TrainingModule.stop_requested`, and the ranks compare this flag at
+    every step. A second signal stops the process at once.
     """
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
@@ -87,13 +88,14 @@ class StopTogether(lightning.Callback):
 class ValidationCheckpoint(lightning.Callback):
     """Callback that records validations, writes the best weights and a checkpoint, and stops training early.
 
-    All writes are atomic, so a killed run resumes from its last validation. With several ranks, rank 0 validates and
-    writes; all ranks hold the validations, so that they make the same decisions.
+    All files are written atomically, so a killed run resumes from its last validation. If there are several ranks, only
+    rank 0 validates and writes, but every rank stores the metrics of the validations, so that all ranks decide alike.
 
     Attributes:
-        validations: step and metrics of each validation.
-        seconds: duration of training up to the last validation in seconds, including the part before a resumption.
-        curves_seconds: part of `seconds` spent in `CurvesCallback`.
+        validations: training step and metrics of each validation.
+        seconds: duration of training up to the last validation in seconds, including the time before the run was
+            interrupted and resumed.
+        curves_seconds: part of `seconds` that `CurvesCallback` took.
     """
 
     def __init__(self, layout: RunFiles, config: Config, training_items: str, machine: Machine) -> None:
@@ -107,7 +109,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     @property
     def best_validation(self) -> dict[str, float]:
-        """Return step and metrics of the validation whose weights are kept."""
+        """Return the step and the metrics of the validation whose weights become the weights of the run."""
         return self.validations[self._best()]
 
     def state_dict(self) -> dict[str, Any]:
@@ -119,10 +121,10 @@ class ValidationCheckpoint(lightning.Callback):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore the state of a checkpoint.
+        """Restore the state of this callback from a checkpoint.
 
         Raises:
-            UserError: the training items are not those of the checkpoint.
+            UserError: the training items are not those with which the checkpoint was trained.
         """
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
@@ -147,7 +149,10 @@ class ValidationCheckpoint(lightning.Callback):
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
-        """Record the metrics of a validation, and write the checkpoint and, if they are the best, the weights."""
+        """Record the metrics of a validation and write a checkpoint.
+
+        If this validation is the best so far, the weights are written too.
+        """
         numbers = validation_metrics(trainer).items()
         metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no NaN or infinity
         metrics = trainer.strategy.broadcast(metrics)
@@ -164,7 +169,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write the training record, with a note if the training diverged; only rank 0 writes."""
+        """Write the file with facts about the training, and a note in it if training diverged; only rank 0 writes."""
         if not self._writes:
             return
         record = {
@@ -180,18 +185,22 @@ class ValidationCheckpoint(lightning.Callback):
         write_json(self.layout.training, {**record, "diverged": True} if diverged else record)
 
     def keep_best_weights(self) -> None:
-        """Make the best weights the run's weights and remove the checkpoints, on rank 0.
+        """Rename the file with the best weights to that of the run's final weights, and remove the checkpoints.
 
-        Call it last: a run with weights counts as finished and is not resumed, so its curves must be complete.
+        Only rank 0 does this. The method must be called last: a run with final weights counts as finished and is not
+        resumed, so its curves must be complete.
         """
         if self._writes:
             self.layout.best_weights.replace(self.layout.weights)
             self.forget()
 
     def keep_diverged_weights(self) -> str:
-        """Keep the best weights of a training that diverged, and return a clause for the error message.
+        """Save the best weights so far as the weights of the run after training has diverged.
 
-        No weights are kept before the first validation loss, or with `validation.keep=last`.
+        No weights are saved if no validation loss has been measured yet or if `validation.keep=last`.
+
+        Returns:
+            The last part of the error message, which says whether and where weights were saved.
         """
         best = self.validations[self._best()] if self.validations else {}
         if self.config.validation.keep == "last" or "validation/loss" not in best:
@@ -205,9 +214,10 @@ class ValidationCheckpoint(lightning.Callback):
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """Return the index of the validation whose weights are kept.
+        """Return the index of the validation whose weights become the weights of the run.
 
-        This is the first one with the lowest loss, or the last one with `validation.keep=last` or without losses.
+        This is the first validation with the lowest loss. If `validation.keep=last`, or if no validation has a loss, it
+        is the last validation.
         """
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
         # Without a prediction head, only runs on texts have a validation loss.
@@ -220,12 +230,15 @@ class ValidationCheckpoint(lightning.Callback):
 
 
 def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
-    """Return the metrics of the last validation, keyed by name, without the training loss on the progress bar."""
+    """Return the metrics of the last validation, keyed by name; the training loss is left out."""
     return {name: float(value) for name, value in trainer.callback_metrics.items() if not name.startswith("train/")}
 
 
 def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
-    """Return layer and head with the highest candidate accuracy in a validation; None if no head was measured."""
+    """Return the indices of the layer and the head with the highest candidate accuracy in a validation.
+
+    Return None if the validation did not measure heads.
+    """
     accuracies = {name: value for name, value in metrics.items() if name.startswith("attention_candidate_accuracy/")}
     if not accuracies:
         return None
@@ -234,9 +247,10 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 
 
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
-    """Return the properties of software and hardware that affect the rounding errors of a run.
+    """Return the properties of a run's software, hardware and settings that affect rounding errors.
 
-    "products" is the library that computes the matrix products of linear layers.
+    These are the torch version, the device, the precision, the compilation, and the numbers of threads and processes.
+    The entry "products" names the library that computes the matrix products of linear layers.
     """
     device = trainer.strategy.root_device.type
     plain = device == "cpu" and trainer.precision == "32-true" and not compiled

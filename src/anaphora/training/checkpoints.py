@@ -17,7 +17,7 @@ from anaphora.settings.run import Config
 
 
 class CheckpointFile(TorchCheckpointIO):
-    """Lightning's access to checkpoint files, without unpickling code."""
+    """Lightning plugin that reads and writes checkpoint files; reading never executes pickled code."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
         """Write a checkpoint; unlike `torch.save`, raise OSError if the disk is full."""
@@ -55,9 +55,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
-    """Check that the checkpoint and the best weights of a run are usable, before any long computation.
+    """Check, before data are loaded, that the checkpoint and the best weights of a run can be used to resume the run.
 
-    A run without a checkpoint passes, since it starts again from the first step.
+    If the run has no checkpoint, nothing is checked, since training then starts again from the first step.
 
     Raises:
         UserError: a file is damaged or missing, or does not match the run's settings.

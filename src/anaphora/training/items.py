@@ -1,4 +1,8 @@
-"""Items of a training run: texts or examples, encoded with the run's vocabulary, with their labels and batches."""
+"""Items of a training run: labelled texts, or examples (pronouns with candidates).
+
+The items are encoded with the vocabulary of the run and divided into batches; their labels can be replaced for
+controls.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +43,10 @@ class TrainingData(NamedTuple):
     """Training data of a run.
 
     Attributes:
-        config: settings of the run, completed by values from the data.
+        config: settings of the run, including the labels, which may have been taken from the data.
         tokenizer: tokenizer of the run.
         training, validation: the encoded splits.
-        items_digest: digest of the corpus's training items, to detect later changes of the data.
+        items_digest: hash of the corpus's training items, to detect later changes of the data.
     """
 
     config: Config
@@ -53,14 +57,19 @@ class TrainingData(NamedTuple):
 
 
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
-    """Load and encode the texts of a corpus; learn the vocabulary if no tokenizer is given.
+    """Load and encode the texts of a corpus.
 
-    The tokens are cached in a file, unless the tokenizer splits words at random. A label prediction head takes its
-    labels from the training split unless the settings name them.
+    The tokens are cached in a file, unless the tokenizer splits words at random. If a label prediction head is trained
+    and the settings list no labels, the labels are those of the training split.
+
+    Args:
+        config: settings of the run.
+        known: tokenizer of the run. If it is None, a vocabulary is learned from the training split.
 
     Raises:
-        UserError: as in `store.load` and `EncodedTexts`; the training or development split is empty; or, for a label
-            prediction head, there are fewer than two labels, or a development or test text is too long for the model.
+        UserError: the training or development split is empty. If a label prediction head is trained: there are fewer
+            than two labels, or a development or test text has more tokens than the model allows. Also the errors of
+            `store.load` and `EncodedTexts`.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -91,14 +100,18 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
-    """Load and encode the examples (pronouns with candidates) of a corpus; learn the vocabulary if `known` is None.
+    """Load and encode the examples (pronouns with candidates) of a corpus.
 
-    The training split also gets copies with exchanged names (`task.exchanged_names`) and with other names
-    (`task.other_names`).
+    If `task.exchanged_names` or `task.other_names` is set, copies of the training examples with exchanged or other
+    names are added to the training split.
+
+    Args:
+        config: settings of the run.
+        known: tokenizer of the run. If it is None, a vocabulary is learned from the training split.
 
     Raises:
-        UserError: as in `store.load`; the training or development split is empty, the model cannot process an item of
-            any split, or an item for training or validation has more tokens than a batch.
+        UserError: the training or development split is empty; the model cannot process an item of some split; or an
+            item for training or validation has more tokens than a batch may have. Also the errors of `store.load`.
     """
     corpus = load_corpus(config.data)
     training, development = _training_examples(corpus, config), _examples(corpus, "dev", config)
@@ -119,16 +132,20 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer for training texts; with `vocabulary.dropout`, it splits rarer words at random."""
+    """Return the tokenizer for training texts.
+
+    If `vocabulary.dropout` is above 0, this tokenizer splits some words, chosen at random among the rarer ones, into
+    subwords in each text.
+    """
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
 
 class TrainingDataModule(lightning.LightningDataModule):
-    """LightningDataModule with rounds of `validation.every` training steps, each followed by a validation.
+    """LightningDataModule that divides training into rounds of `validation.every` steps, each followed by a validation.
 
-    A Lightning epoch is a round, so that every checkpoint falls between two rounds and resuming needs only the number
-    of completed steps.
+    A round is an epoch for Lightning. Every checkpoint is thus written at the end of a round, and only the number of
+    completed steps is needed to resume a run.
     """
 
     def __init__(
@@ -170,7 +187,10 @@ class TrainingDataModule(lightning.LightningDataModule):
 
 
 class _Batches:
-    """Iterable of batches with a length; Lightning would treat a plain list as a list of loaders."""
+    """Iterable of batches with a length.
+
+    It is not a list, because Lightning would take the elements of a list for several data loaders.
+    """
 
     def __init__(self, count: int, batches: Callable[[], Iterable[Batch]]) -> None:
         self.count, self.batches = count, batches
@@ -183,7 +203,11 @@ class _Batches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples and any copies with other names; without copies or a limit, decode them lazily."""
+    """Return the training examples, followed by copies with other names if the settings ask for copies.
+
+    If they ask neither for copies nor for a limited number of items, the examples are decoded one by one when they are
+    used.
+    """
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
         return StreamedExamples(corpus, "train")
@@ -200,11 +224,11 @@ def _examples(corpus: Corpus, split: str, config: Config) -> list[Example]:
 
 
 def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
-    """Return the minimal pairs of the training split.
+    """Return the minimal pairs of the training split whose two items have different antecedents.
 
     Raises:
-        UserError: no minimal pair has different answers. With `task.labels=nearest`, which may make all answers equal,
-            this is not an error.
+        UserError: there is no such pair. With `task.labels=nearest`, an empty result is allowed, since these labels may
+            be the same for both items of every pair.
     """
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
@@ -217,11 +241,11 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
 
 
 def check_candidates(config: Config, examples: Sequence[Example]) -> None:
-    """Check that the prediction head can answer every item.
+    """Check that the prediction head can predict the antecedent of every item.
 
     Raises:
-        UserError: an item has no antecedent although the head needs one, or has more candidates than the head has
-            slots.
+        UserError: an item has no antecedent, and "none of them" is not a possible prediction; or an item has more
+            candidates than the prediction head can number (`task.prediction.slots`).
     """
     prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
@@ -240,7 +264,13 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 def check_lengths(
     config: Config, examples: Sequence[Example], tokenizer: Tokenizer, lengths: Indices | None = None
 ) -> None:
-    """Check that no item has more tokens than the model has learned positions; `lengths` are token counts, if known.
+    """Check that no item has more tokens than the model has learned positions.
+
+    Args:
+        config: settings of the run.
+        examples: the N items.
+        tokenizer: tokenizer of the run.
+        lengths: number of tokens of each item, (N,), if already known.
 
     Raises:
         UserError: an item is too long.
@@ -264,7 +294,9 @@ def check_lengths(
 
 
 def check_batches_hold(config: Config, split: EncodedSplit) -> None:
-    """Check that no item has more tokens than a batch, since time and memory grow with the square of its length.
+    """Check that no item has more tokens than a batch may have (`batching.tokens`).
+
+    This limit exists because the time and memory for an item grow with the square of the number of tokens.
 
     Raises:
         UserError: an item is too long.
@@ -289,7 +321,14 @@ def _empty_split(data: Data, split: str) -> UserError:
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the labels of a split for a control, according to `task.labels`; the examples keep the true labels."""
+    """Replace the labels of a split by wrong ones if the run is a control.
+
+    Args:
+        data: the encoded split, whose labels are changed in place. The examples themselves still have the true labels.
+        labels: value of `task.labels`: "shuffled" (random candidates), "nearest" (nearest compatible candidate), or
+            "gold" (no change).
+        seed: random seed.
+    """
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)
@@ -298,9 +337,9 @@ def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> No
 
 
 def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
-    """Draw the antecedents of every item at random from its candidates; their number is unchanged.
+    """Replace the antecedents of every item by the same number of candidates, drawn at random.
 
-    The labels are a function of the seed and the items, so that they are the same in every epoch and in a resumed run.
+    The new labels depend only on the seed and the items, so they are the same in every epoch and in a resumed run.
     """
     generator = np.random.default_rng([*seed, 3])
     keys = generator.random(data.gold.shape) + ~data.present  # absent candidates come last
@@ -309,7 +348,10 @@ def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
 
 
 def label_nearest(data: EncodedSplit) -> None:
-    """Label the nearest compatible candidate as the antecedent of every item that has an antecedent."""
+    """Replace the antecedents of every item by the nearest compatible candidate.
+
+    Items without an antecedent are not changed.
+    """
     gold = np.zeros_like(data.gold)
     for number, example in enumerate(data.examples):
         if example.antecedents:
@@ -318,9 +360,10 @@ def label_nearest(data: EncodedSplit) -> None:
 
 
 def nearest_compatible(example: Example) -> int:
-    """Return the index of the last compatible candidate before the pronoun, or else of the first one after it.
+    """Return the index of the compatible candidate that is mentioned last before the pronoun.
 
-    For cues of the `AGREEMENT_TYPES`, only the antecedents agree with the pronoun and are compatible; for other cues,
+    If no compatible candidate is mentioned before the pronoun, return the index of the first one after the pronoun. If
+    the cue type is one of `AGREEMENT_TYPES`, only the antecedents agree with the pronoun and are compatible; otherwise
     all candidates are compatible.
     """
     agree = range(len(example.candidates))

@@ -1,6 +1,6 @@
-"""Lightning loggers of a run, one for each name in `trainer.loggers`.
+"""Lightning loggers of a run: TensorBoard, CSV, W&B and MLflow, as listed in `trainer.loggers`.
 
-A single writer in a separate thread writes all that TensorBoard shows to the run's directory.
+The TensorBoard logger writes to the run's directory from a separate thread.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ def check_loggers(names: Sequence[str]) -> None:
 
 
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
-    """Build the loggers of a run; the loggers of a resumed run continue its curves at the checkpoint.
+    """Build the loggers of a run.
 
-    W&B and MLflow keep the points that an interrupted run logged after its checkpoint; the run's ids at both are
-    written to `SERVICE_FILE`. The environment variables of these services, such as WANDB_MODE and MLFLOW_TRACKING_URI,
-    determine where curves are stored; by default, MLflow's database is in the parent directory of the run.
+    If the run is resumed, the curves continue at the checkpoint. W&B and MLflow also retain the points that were logged
+    between the checkpoint and the interruption. Both assign an id to the run, which is written to `SERVICE_FILE`. The
+    environment variables of these services, such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where curves are
+    stored; by default, MLflow's database is in the parent directory of the run.
 
     Raises:
         UserError: a file with the curves or the ids of a resumed run is damaged.
@@ -113,9 +114,9 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 class RunCSVLogger(Logger):
     """Logger that writes every metric to the run's `curves/metrics.csv`, with TensorBoard tags as columns.
 
-    Unlike Lightning's logger, it writes the file atomically, at each validation. It writes a row for the first step,
-    every tenth step and each validation, and one for the final metrics. A resumed run keeps the rows up to its
-    checkpoint, without the final metrics.
+    Unlike Lightning's logger, it rewrites the whole file atomically, at each validation. The file has one row for the
+    first step, for every tenth step and for each validation, and a last row for the final metrics. When a run is
+    resumed, the rows up to the checkpoint are retained, but not the row for the final metrics.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -180,7 +181,10 @@ def checkpoint_step(layout: RunFiles) -> int:
 
 @contextmanager
 def quiet_writer_thread() -> Iterator[None]:
-    """Silence OSError in threads; that of TensorBoard's writer thread is also raised in the main thread."""
+    """Suppress the error output of threads that end with an OSError, inside the `with` block.
+
+    The error of TensorBoard's writer thread is not lost, since TensorBoard raises it again in the main thread.
+    """
     before = threading.excepthook
 
     def hook(failed: threading.ExceptHookArgs) -> None:
@@ -195,12 +199,12 @@ def quiet_writer_thread() -> Iterator[None]:
 
 
 class RunTensorBoardLogger(TensorBoardLogger):
-    """Logger with an event file in the run's directory; steps count completed training steps.
+    """Logger with an event file in the run's directory; the step of a point is the number of completed training steps.
 
     Args:
         directory: directory of the run.
-        resumed_at: number of steps completed when the run resumes, after which TensorBoard drops the points of the
-            interrupted process; None for a new run.
+        resumed_at: number of steps completed when the run is resumed; TensorBoard then drops the points that the
+            interrupted process logged after this step. None for a new run.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -213,7 +217,10 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write the remaining events and, after a success, the end of the HParams session."""
+        """Write the remaining events.
+
+        If training succeeded, also mark the session of the run as finished on the tab "HParams".
+        """
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))
@@ -241,7 +248,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add_hparams(metadata.SESSION_START_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_start_info=start))
 
     def add_image(self, tag: str, image: PngImage, step: int) -> None:
-        """Add an image at one step of its tag."""
+        """Add an image under a tag, at a training step."""
         summary = Summary.Image(height=image.height, width=image.width, colorspace=3, encoded_image_string=image.png)
         self._add(Summary.Value(tag=tag, image=summary), step)
 

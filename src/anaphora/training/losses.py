@@ -1,7 +1,7 @@
-"""Training losses, and the share of a batch from which a data-parallel process computes them.
+"""Training losses, and the division of a batch among data-parallel processes (ranks).
 
-A loss is a weighted sum of parts: prediction head, masked tokens, unmasked tokens, minimal pairs and attention
-supervision.
+The loss is a weighted sum of up to five parts: the losses on predicted antecedents (or labels), masked tokens, unmasked
+tokens, minimal pairs and attention supervision.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from anaphora.settings.training import Supervision, Task
 
 @dataclass(frozen=True)
 class BatchShare(Batch):
-    """Rows of a batch that one of several data-parallel ranks processes.
+    """Rows of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
-        weights: (5,) weight of each of `PARTS`: elements of the part in the share * ranks / elements of the part in the
-            whole batch. The mean over ranks of a part times its weight is that part for the whole batch.
+        weights: (5,) factor for each loss part in `PARTS`: the number of elements (such as items or masked tokens) of
+            the part in these rows, times the number of ranks, divided by the number of such elements in the whole
+            batch. The loss part of the whole batch is the mean over ranks of the rank's loss part times this factor.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -33,17 +34,21 @@ class BatchShare(Batch):
 
     @property
     def real_tokens(self) -> int:
-        """Return the number of tokens without padding in the whole batch; the reported speed is that of all ranks."""
+        """Return the number of tokens in the whole batch without padding.
+
+        The tokens of all ranks are counted, because the reported training speed is that of all ranks together.
+        """
         return int(self.tokens)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Loss of a step, with its parts.
+    """Loss of a training step.
 
     Attributes:
         total: weighted sum of the parts.
-        parts: mean of each part over its elements, by its name in `PARTS`; for a rank's share, times its weight in
+        parts: each part of the loss, keyed by its name in `PARTS`: the mean over the part's elements, such as items or
+            masked tokens. If the batch is a `BatchShare`, each mean is multiplied by the part's factor in
             `BatchShare.weights`.
     """
 
@@ -56,9 +61,10 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 
 
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
-    """Return the share of a batch for one rank.
+    """Return the rows of a batch that are assigned to one rank.
 
-    If the share is empty, it consists of the first row, or the rows of the first minimal pair, with weight 0.
+    If there are too few rows for all ranks, a rank without rows gets the first row, and any other rows of the same
+    minimal pair, with weight 0, since every rank must compute gradients.
     """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
@@ -77,7 +83,10 @@ def _part_counts(batch: Batch) -> Tensor:
 
 
 def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
-    """Compute the losses of a batch; for a rank's share, the parts are weighted by the share's size."""
+    """Compute the losses of a batch.
+
+    If the batch is a `BatchShare`, the parts of the loss are multiplied by `BatchShare.weights`.
+    """
     output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
     if task.prediction.kind != "none":
@@ -107,30 +116,39 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
-    """Compute the mean cross-entropy of the true tokens at flat positions, in nats."""
+    """Compute the mean cross-entropy, in nats, of the original tokens at the given positions.
+
+    Args:
+        model: model whose output layer computes the logits over the vocabulary.
+        output: output of the encoder.
+        batch: batch with R rows of T tokens.
+        positions: indices into the batch flattened to (R * T).
+    """
     logits = full_precision(model.output(output.hidden[positions]))
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
 
 def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
-    """Compute the mean probability that both items of a minimal pair get the same answer, in [0, 1].
+    """Compute the mean probability that both items of a minimal pair get the same prediction, in [0, 1].
 
-    The probability is the sum over answers of the product of both items' probabilities, after the mutual-exclusivity
-    loss of Klein and Nabi 2020. It uses no label except that the answers differ.
+    This is the mutual-exclusivity loss of Klein and Nabi 2020. The probability for a pair is the sum over the possible
+    predictions of the product of the probabilities that the two items assign to this prediction. The loss does not need
+    to know the antecedents, only that those of the two items differ.
 
     Args:
         scores: (N, M + 1) scores of the prediction head.
-        minimal_pairs: (Q, 2) item indices of at least one pair with different answers.
+        minimal_pairs: (Q, 2) item indices of at least one pair with different antecedents.
     """
     shares = scores.softmax(dim=1)
     return (shares[minimal_pairs[:, 0]] * shares[minimal_pairs[:, 1]]).sum(dim=1).mean()
 
 
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
-    """Compute KL(target || row) in nats, averaged over the chosen layers and heads and the items with an antecedent.
+    """Compute KL(target || weights) in nats, the loss of attention supervision.
 
-    The target is uniform over the antecedent's tokens; the row is averaged over the pronoun's tokens. The loss is 0 if
-    no item has an antecedent.
+    The weights are the attention weights from the pronoun, averaged over the pronoun's tokens. The target is uniform
+    over the antecedent's tokens. The loss is averaged over the supervised layers and heads and over the items with an
+    antecedent; it is 0 if no item has an antecedent.
     """
     assert output.rows is not None
     rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)
@@ -149,10 +167,11 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
 
 
 def take_share(batch: Batch, rank: int, count: int) -> Batch:
-    """Return the share of process `rank`: every `count`-th row of a batch, starting with row `rank`.
+    """Return the rows of a batch that are assigned to process `rank` of `count` processes; there may be none.
 
-    Rows that share a minimal pair count as one row. Each row, item, masked token and minimal pair is in exactly one
-    share. Random choices made for the whole batch, such as slots and masked tokens, are kept. A share may be empty.
+    These are every `count`-th row of the batch, starting with row `rank`, where all rows of a minimal pair count as one
+    row. Every row, item, masked token and minimal pair is thus assigned to exactly one process. Random choices for the
+    whole batch, such as those of masked tokens, remain as they are.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 
@@ -169,7 +188,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
     new_items = _new_numbers(items, len(batch.items))
 
     def moved(positions: Tensor) -> Tensor:
-        """Map flat positions to the new batch; negative for positions in other rows."""
+        """Convert positions in the flattened batch to those in the new batch; -1 for positions in left-out rows."""
         row = new_rows[positions // length]
         return torch.where(row < 0, -1, row * length + positions % length)
 
@@ -211,7 +230,7 @@ def _row_groups(batch: Batch) -> Tensor:
 
 
 def _new_numbers(kept: Tensor, size: int) -> Tensor:
-    """Return the index in `kept` of each integer below `size`: (size,), -1 for integers that are not in `kept`."""
+    """Return the index in `kept` of each integer below `size`; -1 for integers that are not in `kept`: (size,)."""
     numbers = torch.full((size,), -1)
     numbers[kept] = torch.arange(len(kept))
     return numbers

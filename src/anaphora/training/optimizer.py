@@ -29,9 +29,14 @@ _LEAST_SIDE = 256
 def build_optimizer(
     model: nn.Module, settings: Optimizer, products: torch.dtype = torch.float32
 ) -> torch.optim.Optimizer:
-    """Build AdamW, or `Muon` for `matrices=muon`, for all trainable weights; vectors such as biases are not decayed.
+    """Build the optimizer of all trainable weights: AdamW, or `Muon` if `optimizer.matrices` is "muon".
 
-    `products` is the data type of the matrix products in Muon.
+    Vectors, such as biases, have no weight decay.
+
+    Args:
+        model: the model.
+        settings: settings of the optimizer.
+        products: data type of the matrix products in Muon.
     """
     matrices, others = split_parameters(model, settings.matrices)
     shares = layer_learning_rate_factors(model, settings.layer_decay)
@@ -59,10 +64,11 @@ def build_optimizer(
 
 
 def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
-    """Return the learning rate factor of every weight: 1 above the blocks, multiplied by `decay` for each layer below.
+    """Return, for every weight, the factor by which its learning rate is multiplied (layer-wise learning rate decay).
 
-    The last block has `decay`, the first of L blocks `decay` ** L, the embedding `decay` ** (L + 1) (Clark et al. 2020,
-    ELECTRA, appendix B). Weights shared by embedding and output count as the embedding's.
+    The factor is 1 for the weights above the last block. It is multiplied by `decay` for each layer further down:
+    `decay` for the last block, `decay` ** L for the first of L blocks, and `decay` ** (L + 1) for the embedding (Clark
+    et al. 2020, ELECTRA, appendix B). Weights that embedding and output share have the factor of the embedding.
     """
     blocks = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK_NAME.search(name))}
     layers = max(blocks.values(), default=-1) + 1
@@ -76,7 +82,7 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
 def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Split the trainable weights into the matrices of the blocks, which Muon updates, and all others.
 
-    With "adamw" for `matrices`, the first list is empty.
+    If `matrices` is "adamw", no weights are updated by Muon, and the first list is empty.
     """
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
@@ -89,12 +95,13 @@ def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter
 
 
 class Muon(torch.optim.AdamW):
-    """AdamW with orthogonalised Nesterov momentum for groups marked `orthogonal` (Jordan et al. 2024, "Muon").
+    """AdamW, with orthogonalised Nesterov momentum for some groups of weights (Jordan et al. 2024, "Muon").
 
-    The update is scaled by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning rates are
-    comparable (Liu et al. 2025, "Muon is scalable for LLM training", section 2.2). `torch.optim.Muon` multiplies one
-    matrix at a time in bfloat16, which is 20 times slower than batched float32 on a CPU that emulates bfloat16. Only a
-    run in bfloat16 sets `products` to bfloat16, because its hardware supports it.
+    These are the parameter groups with the entry `orthogonal`. Their update is scaled by 0.2 sqrt(longer side), so that
+    its entries are as large as AdamW's and learning rates are comparable (Liu et al. 2025, "Muon is scalable for LLM
+    training", section 2.2). `torch.optim.Muon` is not used, since it multiplies one matrix at a time in bfloat16, which
+    is 20 times slower than batched float32 on a CPU that emulates bfloat16. A run that trains in bfloat16, on hardware
+    that supports bfloat16, sets `products` to bfloat16.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:
@@ -152,9 +159,9 @@ class Muon(torch.optim.AdamW):
 def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
     """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
-    With three steps, singular values of at least 2 % of a matrix's Frobenius norm end between about 0.68 and 1.2, and
-    smaller ones grow up to 41-fold. Values that are not exactly 1 do not harm training (Jordan et al. 2024).
-    `products` is the data type of the matrix products; the result has the data type of `matrices`.
+    After three steps, singular values of at least 2 % of a matrix's Frobenius norm lie between about 0.68 and 1.2, and
+    smaller ones have grown up to 41-fold. It does not harm training that the singular values are not exactly 1 (Jordan
+    et al. 2024). `products` is the data type of the matrix products; the result has the data type of `matrices`.
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]

@@ -1,7 +1,7 @@
 """Distributed training: start, synchronisation and end of the processes (ranks) of a run.
 
-Batches are planned as for a single process, and every rank takes its rows of each batch (`training/losses.py`).
-torch's DistributedDataParallel reduces the gradients. Only rank 0 writes.
+The batches are the same as those of a single process, and each rank processes some rows of every batch
+(`training/losses.py`). torch's DistributedDataParallel averages the gradients over ranks. Only rank 0 writes files.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
 
 
 def set_rendezvous_address() -> None:
-    """Set the rendezvous address of the ranks of a Slurm job step: its first machine, and a port derived from its ids.
+    """Set the address at which the ranks of a Slurm job step meet, in `MASTER_ADDR` and `MASTER_PORT`.
 
-    `MASTER_ADDR` and `MASTER_PORT` are kept if they are set.
+    The address is the first machine of the job step, and the port is derived from the ids of job and step. A variable
+    that is already set is not changed.
     """
     hosts = os.environ.get("SLURM_STEP_NODELIST", "127.0.0.1")
     step = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
@@ -68,7 +69,10 @@ def local_device(processes: Processes, device: torch.device) -> torch.device:
 
 
 def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
-    """Run `work` on every rank and return its result; a user error on any rank is raised on all, so that no rank hangs.
+    """Run a function on every rank and return the result of this rank.
+
+    If the function raises a `UserError` on any rank, the error is raised on all ranks, so that no rank waits for
+    another one forever.
 
     Raises:
         UserError: the error of the lowest rank that raised one.
@@ -157,7 +161,10 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
 
 
 class _StartedProcesses(ClusterEnvironment):
-    """Lightning environment for processes that already exist; machines may have different numbers of them."""
+    """Lightning environment for processes that a launcher has already started.
+
+    The number of processes may differ between machines.
+    """
 
     def __init__(self, processes: Processes) -> None:
         super().__init__()
@@ -183,13 +190,13 @@ class _StartedProcesses(ClusterEnvironment):
         return self._processes.count
 
     def set_world_size(self, size: int) -> None:
-        """Do nothing: the number of processes is given."""
+        """Do nothing: the launcher determines the number of processes."""
 
     def global_rank(self) -> int:
         return self._processes.rank
 
     def set_global_rank(self, rank: int) -> None:
-        """Do nothing: the rank is given."""
+        """Do nothing: the launcher determines the rank."""
 
     def local_rank(self) -> int:
         return self._processes.local_rank

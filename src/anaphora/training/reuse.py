@@ -1,4 +1,4 @@
-"""Reuse of a finished run with given settings, or training of a model with them."""
+"""Reuse of a finished run with the wanted settings; if there is none, a model is trained."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from anaphora.settings.run import Config, read_config, same_settings
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
-    """Load the finished run with these settings; `finish_training` first trains its model if necessary.
+    """Load the finished run with these settings, after training or resuming the run if necessary.
 
     Raises:
-        UserError: as in `finish_training` and `load`.
+        UserError: the errors of `finish_training` and `load`.
     """
     return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
 
 
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
-    """Return the directory of a finished run with these settings, after training its model if necessary.
+    """Return the directory of a finished run with these settings, after training or resuming the run if necessary.
 
     Args:
-        config: settings of the run, including the name of its directory.
-        advice: what the error message recommends if the directory holds a run with other settings.
-        report: callback for a line that says whether the run is reused, resumed or trained; by default it is printed.
+        config: settings of the run, including the name of the directory.
+        advice: advice to the user, which ends the error message if the directory holds a run with other settings.
+        report: function that receives a line saying whether the run is reused, resumed or trained; by default the line
+            is printed.
 
     Raises:
-        UserError: `config.resume` is set, the directory holds a diverged run or one with other settings or training
-            items, or the training fails.
+        UserError: `config.resume` is set; the directory holds a run that diverged, or a run with other settings or
+            other training items; or the training fails.
     """
     assert config.name is not None
     if config.resume is not None:

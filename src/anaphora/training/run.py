@@ -61,7 +61,8 @@ def train(config: Config) -> Path:
         Directory of the run.
 
     Raises:
-        UserError: a setting, file or directory is unsuitable, the disk is full, or the training diverged.
+        UserError: a setting is invalid, a file or directory is missing or cannot be used, the disk is full, or the
+            training diverged.
     """
     processes, device = started_processes(), torch_device(config.trainer.device)
     with denormal_numbers_as_zero(), joined(processes, device), ExitStack() as until_the_end:
@@ -80,10 +81,10 @@ def train(config: Config) -> Path:
 
 @contextmanager
 def denormal_numbers_as_zero() -> Iterator[None]:
-    """Flush denormal numbers (below 1.2e-38) to zero inside the `with` block and in threads that torch starts there.
+    """Flush denormal numbers (absolute value below 1.2e-38) to zero inside the `with` block.
 
-    On most processors, products with denormal numbers are many times slower, and Adam's averages of vanished gradients
-    contain many.
+    This also holds in threads that torch starts inside the block. On most processors, multiplying denormal numbers
+    takes many times longer. Such numbers are common in Adam's moving averages of gradients that have vanished.
     """
     before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch can set the mode but not report it
     torch.set_flush_denormal(True)
@@ -94,10 +95,12 @@ def denormal_numbers_as_zero() -> Iterator[None]:
 
 
 class _Claim(NamedTuple):
-    """Locked run directory and the settings of its run, the same on every rank.
+    """Run directory that this process has locked, with the settings of the run; every rank has the same values.
 
     Attributes:
-        resumed: whether the run is continued.
+        config: settings of the run.
+        layout: paths of the files in the directory.
+        resumed: whether an unfinished run is continued.
         checkpoint: path of the checkpoint to continue from; None to start from the first step.
         moved: whether `resume_data` gives new paths of the data.
     """
@@ -131,7 +134,7 @@ class _Claim(NamedTuple):
         """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
 
         Raises:
-            UserError: as in `check_resumable` and `read_curves`.
+            UserError: the errors of `check_resumable` and `read_curves`.
         """
         if self.resumed:
             check_resumable(self.layout, self.config)
@@ -252,10 +255,16 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
 
 
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
-    """Copy encoder and vocabulary output of a run into a model, and the prediction head if its settings are the same.
+    """Copy the weights of a run's model into another model before training.
 
-    Components that only the run's encoder has are skipped, such as position vectors, or query and key projections if
-    the model's attention has none.
+    The encoder and the output layer over the vocabulary are copied, and the prediction head if it has the same settings
+    in both models. Weights of the run's encoder that the other model does not have, such as position vectors or query
+    and key projections, are ignored.
+
+    Args:
+        model: model that receives the weights.
+        source: run whose weights are copied.
+        config: settings of the training.
 
     Raises:
         UserError: the run's encoder lacks a weight of the model's encoder, or a weight has another shape.

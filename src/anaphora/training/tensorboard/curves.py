@@ -1,4 +1,4 @@
-"""Callback that reports a run to its loggers during training."""
+"""Callback that sends the metrics, images and predictions of a run to the run's loggers during training."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ class CurvesCallback(lightning.Callback):
     """Callback that logs scalars to all loggers during training, and images and predictions to TensorBoard.
 
     Scalars are logged after the first step, every ten steps, at each validation and at the end. Images and predictions
-    are logged at no more than `trainer.pictures` steps of a run. The callback draws no random numbers and changes no
-    weights. Steps count completed steps, so that a resumed run continues at its checkpoint.
+    are logged at most `trainer.pictures` times in a run. The step of a logged value is the number of completed training
+    steps, also in a resumed run. The callback draws no random numbers and changes no weights.
 
     Args:
-        history: callback with the run's validations, to whose `curves_seconds` this callback adds its own duration.
+        history: callback that records the validations. The time that `CurvesCallback` takes is added to
+            `history.curves_seconds`.
         config, tokenizer: settings and tokenizer of the run.
         validation: encoded validation items.
     """
@@ -102,7 +103,7 @@ class CurvesCallback(lightning.Callback):
             _save(trainer)
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        """Log the metrics of the kept checkpoint, so that runs with different settings can be compared."""
+        """Log the metrics of the validation whose weights become the run's weights, to compare runs."""
         best = self.history.best_validation
         measures = {"accuracy": "validation/accuracy", "loss": "validation/loss", "best_head": "validation/best_head"}
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}

@@ -1,4 +1,4 @@
-"""Layout of a run in TensorBoard: tags, charts, compared settings, probe sentences and prediction tables.
+"""Contents of TensorBoard for a run: tags, charts, hyperparameters, probe sentences and prediction tables.
 
 docs/tensorboard.md explains each tag.
 """
@@ -56,11 +56,12 @@ _NO_BREAK_SPACE = "\u00a0"
 
 
 def tensorboard_tag(measure: str) -> str:
-    """Return the tag of a metric.
+    """Return the TensorBoard tag of a metric, both of the form "group/name".
 
-    The groups "train" and "validation" become "curves", and a group such as "attention_mass" becomes "heads_mass".
-    Training losses and all validation metrics keep the group before their name: "train/loss" is "curves/train_loss".
-    TensorBoard sorts groups by name and opens the first two, which therefore hold the most important curves.
+    The groups "train" and "validation" become the group "curves". For training losses and all validation metrics, the
+    old group becomes a prefix of the name: "train/loss" becomes "curves/train_loss". A group such as "attention_mass"
+    becomes "heads_mass". TensorBoard sorts the groups by name and opens the first two, so these must contain the most
+    important curves.
     """
     group, _, name = measure.partition("/")
     match group:
@@ -75,8 +76,13 @@ def tensorboard_tag(measure: str) -> str:
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
     """Return the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags.
 
-    Each chart of heads shows one measure for one layer, so that charts of many layers and heads remain readable.
-    `heads` is whether heads are measured, which needs an encoder with attention maps and data with pronouns.
+    A chart of attention heads shows one measure for the heads of one layer, so that it remains readable if the model
+    has many layers.
+
+    Args:
+        config: settings of the run.
+        heads: whether attention heads are measured, which is the case if the encoder has attention weights and the data
+            have pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -100,7 +106,10 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
 
 
 def hyperparameters(config: Config) -> dict[str, str | float]:
-    """Return the settings that experiments vary, by their names on the command line; every run has the same names."""
+    """Return the values of the settings that experiments vary most, keyed by the dotted name of the setting.
+
+    The settings are the same for every run, so that runs can be compared.
+    """
     model, task, optimizer = config.model, config.task, config.optimizer
     languages = ",".join(config.data.languages) if isinstance(config.data, ControlledCorpus) else "–"
     return {
@@ -124,9 +133,13 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 
 
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
-    """Return the steps at which images are drawn: the start, the end, and validations evenly spread between them.
+    """Return the steps at which images are drawn: the start, the end, and steps of validations, spread evenly.
 
-    A run is validated after every `every` steps. Images are drawn at no more than `most` steps: 1 means only the last.
+    Args:
+        steps: number of training steps.
+        every: number of steps between two validations.
+        most: maximum number of steps at which images are drawn; if it is 1, images are drawn only at the end, and if it
+            is 0, never.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -135,10 +148,13 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 
 
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
-    """Select the probe sentences: pairs of a tag and an item index in the split.
+    """Select the probe sentences, whose attention weights are drawn during training.
 
-    In each language, up to two short sentences of the main stratum are taken from the kinds of cue in turn, evenly
-    spread within a kind of cue. The selection does not depend on a model.
+    For each language, up to two short items with `Example.is_main` are selected, alternating between the cue categories
+    (set and role cues) and evenly spaced within a category. The selection does not depend on a model.
+
+    Returns:
+        TensorBoard tag and item index of each probe sentence.
     """
     probes = []
     short = [
@@ -168,9 +184,10 @@ class ValidationPredictions:
     """Predictions of a model at a validation: N items in the order of the split, L layers, H heads.
 
     Attributes:
-        predicted: (N,) index of the predicted candidate or label, -1 for none of them.
-        probability: (N,) probability of the prediction among the possible answers.
-        head_choices: (N, L, H) index of the candidate with the most weight in each head; None if no head was measured.
+        predicted: (N,) index of the predicted candidate or label; -1 for the prediction "none of them".
+        probability: (N,) probability of the prediction among the possible predictions.
+        head_choices: (N, L, H) index of the candidate with the most attention from the pronoun in each head; None if
+            heads were not measured.
     """
 
     predicted: NDArray[np.int64]
@@ -183,8 +200,9 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
-    In a control with replaced labels, a prediction is right if it equals the label, which the table shows. Next to the
-    prediction for a pronoun is the candidate to which `head` attends most.
+    If the labels are replaced, as in a control, the table shows the label of each item, and a prediction is right if it
+    equals this label. For pronouns, the last column shows the candidate with the most attention from the pronoun in
+    `head`.
     """
     gold = data.gold
     is_right = np.where(
@@ -222,7 +240,7 @@ def prediction_tables(
 
 
 def _phrases(language: str) -> dict[str, str]:
-    """Return the phrases of a table in the language of its items."""
+    """Return the headings and other fixed texts of a table, in the language of the table's items."""
     with spoken_in(language):
         return {
             "text": _("text"),
@@ -311,7 +329,7 @@ def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text as one line of Markdown: every ASCII punctuation mark becomes a character reference."""
+    """Escape a text for Markdown: punctuation marks become character references, and line breaks become spaces."""
     return text.translate(_MARKDOWN_ESCAPES)
 
 

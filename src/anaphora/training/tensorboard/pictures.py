@@ -1,7 +1,7 @@
-"""Small images of a sentence for TensorBoard: the pronoun's attention rows and the maps of all heads.
+"""Small images of a sentence for TensorBoard: the attention weights from the pronoun, and all attention maps.
 
-Pillow draws them in milliseconds, whereas matplotlib would take half a second of training for each. The colour scale is
-fixed, so that steps can be compared. Captions are in the language of the sentence.
+The images are drawn with Pillow, which takes milliseconds; matplotlib would delay training by half a second per image.
+The colour scale is fixed, so that steps can be compared. Captions are in the language of the sentence.
 
 L layers, H heads, W words.
 """
@@ -99,7 +99,13 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
 
 
 def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: int) -> PngImage:
-    """Draw the maps of all heads, (L, H, T, T), attending token first, in a grid with one row per layer."""
+    """Draw the attention maps of all heads in a grid, with one row per layer.
+
+    Args:
+        record: sentence and attention weights from the pronoun.
+        maps: (L, H, T, T) attention weights; the last two axes are the query tokens and the key tokens.
+        step: training step, which the heading shows.
+    """
     row = word_weights(record)
     merged = word_map(maps, record.words)
     layers, heads, count = merged.shape[:3]
@@ -148,7 +154,11 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 
 
 class _ImageSheet:
-    """White canvas with a heading, the sentence with its roles in colour, and a colour scale at the bottom."""
+    """White canvas for an image of a sentence.
+
+    At the top are a heading and the sentence, with pronoun, antecedent and distractors in different colours. At the
+    bottom is a colour scale for attention weights.
+    """
 
     def __init__(
         self, example: Example, title: str, step: int, width: int, phrases: Mapping[str, str], scale: str
@@ -165,7 +175,7 @@ class _ImageSheet:
     def grow(self, height: int) -> None:
         """Set the height, in pixels, of the area between the sentence and the colour scale.
 
-        The heading, the sentence and the scale are drawn.
+        This creates the image and draws the heading, the sentence and the colour scale.
         """
         size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
         self.image = Image.new("RGB", size, style.PAPER)
@@ -201,7 +211,10 @@ class _ImageSheet:
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:
-        """Draw a frame in the colour of a role, dashed for distractors, so that colour is not the only difference."""
+        """Draw a frame in the colour of a role (pronoun, antecedent or distractor).
+
+        Frames of distractors are dashed, so that readers can distinguish them without seeing colours.
+        """
         left, top, right, bottom = box
         for begin, end in (
             ((left, top), (right, top)),
@@ -225,7 +238,16 @@ class _ImageSheet:
     def text(
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
     ) -> None:
-        """Draw text; `anchor` is one of Pillow's, with l, m or r as the first letter."""
+        """Draw text at a point.
+
+        Args:
+            at: the point, in pixels.
+            text: the text.
+            size: font size in pixels.
+            colour: colour of the text.
+            anchor: position of the point relative to the text, as an anchor of Pillow whose first letter is l, m or r.
+            bold: whether the text is bold.
+        """
         width = _text_width(text, size, bold)
         left = at[0] - {"l": 0, "m": width // 2, "r": width}[anchor[0]]
         _draw_text(self.draw, (left, at[1]), text, size, colour, anchor[1], bold)
@@ -255,7 +277,7 @@ class _ImageSheet:
 
 
 def _phrases(language: str) -> dict[str, str]:
-    """Return the phrases of an image in the language of its sentence."""
+    """Return the captions of an image, in the language of the sentence that the image shows."""
     with spoken_in(language):
         return {
             "rows": _("What the pronoun attends to, in every head"),
@@ -287,7 +309,10 @@ def _role_colour(role: str | None) -> str:
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Map weights to RGB colours, (..., 3), by their square root, which makes small weights visible."""
+    """Return the RGB colours of attention weights, (...) -> (..., 3).
+
+    The position on the colour scale is the square root of the weight, so that small weights are visible.
+    """
     ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
     shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
     return shades
@@ -297,7 +322,7 @@ _COLOUR_RAMP = (np.asarray(style.WEIGHTS.colors) * 255).round().astype(np.uint8)
 
 
 def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
-    """Draw a map, (W, W), with square cells of the given size in pixels."""
+    """Draw the attention map of one head, (W, W), with square cells of the given size in pixels."""
     size = (weights.shape[1] * cell, weights.shape[0] * cell)
     return Image.fromarray(_weight_colours(weights)).resize(size, Image.Resampling.NEAREST)
 

@@ -1,4 +1,7 @@
-"""Small HTML page, updated during training, with the pronoun's attention in four sentences."""
+"""Small HTML page, updated during training, that shows the attention from the pronoun in each of four fixed sentences.
+
+The sentences (`SENTENCES`) describe the same scene in active and passive voice, each with both orders of the names.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,15 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 @dataclass(frozen=True)
 class SentenceRow:
-    """Attention of one sentence's pronoun in one head.
+    """Attention weights from the pronoun in one head, for one sentence.
 
     Attributes:
         language: language of the sentence.
-        words: each word with its weight in %, rounded, and whether it is the pronoun.
+        words: each word of the sentence, the attention weight on the word as a rounded percentage, and whether the word
+            is the pronoun.
         answer: candidate that the model predicts; None if it predicts no candidate.
-        is_right: whether the answer is the antecedent.
-        on_antecedent: weight on the antecedent in %.
+        is_right: whether the predicted candidate is the antecedent.
+        on_antecedent: attention weight on the antecedent as a rounded percentage.
     """
 
     language: str
@@ -65,7 +69,7 @@ class SentenceRow:
 
 @dataclass(frozen=True)
 class ShownValidation:
-    """Attention of the pronouns of the four sentences in the best head of a validation."""
+    """Attention weights from the pronoun in the four sentences, in the best head of one validation."""
 
     step: int
     layer: int
@@ -74,11 +78,11 @@ class ShownValidation:
 
 
 class SentencePage(lightning.Callback):
-    """Callback that writes the page at each validation, and prints its path once.
+    """Callback that writes the HTML page at each validation, and prints the path of the page once.
 
-    The callback draws no random numbers and changes no weights. In a resumed run, the page also has the validations
-    before the stop, unless they were shown in another language. There is no page for a run without measured heads, or
-    with a vocabulary that lacks words of the sentences in both languages.
+    The callback draws no random numbers and changes no weights. If a run is resumed, the page still shows the
+    validations before the interruption, provided that they were shown in the same language. No page is written if no
+    heads are measured, or if the vocabulary lacks a word of the English sentences and a word of the Chinese sentences.
 
     Args:
         path: path of the page.
@@ -134,7 +138,11 @@ class SentencePage(lightning.Callback):
 
 
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
-    """Encode the sentences in the interface's language, or else in the other; None if both have unknown words."""
+    """Encode the four sentences in the language of the interface (English or Chinese).
+
+    If the vocabulary lacks words of these sentences, encode the sentences in the other language. Return None if the
+    vocabulary lacks words of those, too.
+    """
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
         if not any(tokenizer.encode(example.text).unread for example in examples):
@@ -143,7 +151,14 @@ def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
 
 
 def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: int) -> SentenceRow:
-    """Return the attention of a sentence's pronoun in one head; `named` indexes a candidate or is `NO_CANDIDATE`."""
+    """Return the attention weights from the pronoun in one head, for one sentence.
+
+    Args:
+        example: the sentence, with pronoun, candidates and antecedent.
+        row: attention weights from the pronoun to each word.
+        head: indices of the layer and of the head in the layer.
+        named: index of the candidate that the model predicts, or `NO_CANDIDATE`.
+    """
     weights = 100 * row.weights[head]
     words = tuple(
         (word, round(float(weight)), span == example.pronoun)
