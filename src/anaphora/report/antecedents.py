@@ -166,9 +166,9 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
-    """Return the first row of a table that has the given values; None if there is no such row.
+    """Return the first table row with the given values; None if there is no such row.
 
-    The names of the keyword arguments are column names, and their values are the values in these columns.
+    The names of the keyword arguments are column names; a row must have the given value in each of these columns.
     """
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 

@@ -115,7 +115,7 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     thresholds of a head are chance and all baselines, including the mean and the 95th percentile of untrained models.
 
     Returns:
-        Lists of groups under these keys. A cue category is listed only if its result differs from its language's.
+        Lists of groups under these keys. A cue category is listed only if the result of the whole language differs.
         "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
         "unmeasured": as for "points", but untrained models were not measured.
         "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since

@@ -23,9 +23,9 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Translate a sentence from a result file; a chance or best-baseline accuracy in it is written as a percentage.
+    """Translate a sentence from a result file, and write accuracies of chance or the best baseline as percentages.
 
-    A sentence that the catalogue lacks stays in English.
+    A sentence that is not in the catalogue of translations stays in English.
     """
     if best := _BEST.fullmatch(text):
         baseline = label(baseline_names(), best["baseline"])
@@ -41,7 +41,7 @@ def stored_sentence(text: str) -> str:
 def observed_text(text: str) -> str:
     """Translate the stored result of a trained control.
 
-    The result has the accuracies of the control and, if these are unexpected, an explanation of what follows.
+    The text gives the accuracies of the control. If an accuracy is unexpected, the text also says what this means.
     """
     checks = list(_CHECK.finditer(text))
     if not checks:

@@ -32,10 +32,10 @@ def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests.
 
     There is one row for each language as a whole, and one for each cue category (set cues, role cues) of the language.
-    The columns are the number of items, the task accuracy, and three drops in task accuracy: if the pronoun's edge to
-    the antecedent is knocked out in the chosen head; if it is knocked out in all heads of this layer; and if the values
-    along it are set to zero in all heads of this layer. The last column is the share of correct answers that flip if
-    the heads of this layer get the pronoun's rows from the other sentence of the minimal pair.
+    The columns are the number of items, the task accuracy, and the drop in task accuracy under three interventions on
+    the pronoun's edge to the antecedent: knockout in the chosen head, knockout in all heads of this layer, and
+    value-zeroing in all heads of this layer. The last column is the share of correct answers that flip if all heads of
+    this layer get the pronoun's rows from the other sentence of the minimal pair.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -80,10 +80,10 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table that compares the attention weight on the antecedent from the pronoun and from another word.
+    """Return a table of the attention weight that the antecedent gets from the pronoun and from another word.
 
-    The other word is the one that gives the antecedent the most weight. There is one row for each language and cue
-    category (set cues, role cues).
+    The other word is the one that, apart from the pronoun, gives the antecedent the most weight. There is one row for
+    each language and cue category (set cues, role cues).
     """
     rows = [
         {
@@ -100,8 +100,8 @@ def specificity_table(evidence: Evidence) -> TableElement:
 def dose_table(evidence: Evidence) -> TableElement:
     """Return a table of drops in task accuracy when weight is removed from the pronoun's row in the chosen head.
 
-    The weight is removed from the edge to the antecedent, or, for comparison, the same weight from all other edges.
-    There is one row for each language, cue category (set cues, role cues) and removed weight.
+    The weight is removed from the edge to the antecedent. For comparison, the same weight is removed from all other
+    edges together. There is one row for each language, cue category (set cues, role cues) and removed weight.
     """
     rows = [
         {
@@ -141,9 +141,9 @@ def freed_table(evidence: Evidence) -> TableElement:
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
     """Return a table of the scores by language and composition level.
 
-    The level says whether an item's predicate and state occurred together in training in both voices, one, or neither.
-    If there are no items of the cue type `composition`, the table is empty. `shortcut` is the format string for the
-    best shortcut, with the placeholders {name} and {accuracy}.
+    The level says whether the predicate and the state of an item occurred together in training in both voices (active
+    and passive), in one voice, or in neither. If there are no items of the cue type `composition`, the table is empty.
+    `shortcut` is the format string for the best shortcut, with the placeholders {name} and {accuracy}.
     """
     # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.
     names = baseline_names() | shortcut_names()

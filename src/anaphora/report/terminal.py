@@ -87,7 +87,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
-    """Print the main scores as tables and in words, each language's worst template, and how many items are left out."""
+    """Print the main scores as tables and in words, the worst template per language, and counts of omitted items."""
     console.print(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)

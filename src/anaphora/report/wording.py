@@ -113,7 +113,7 @@ def clauses(parts: Sequence[str]) -> str:
 
 
 def translated(**messages: str) -> Callable[[], dict[str, str]]:
-    """Return a function that translates messages marked by `N_`, and returns them by key."""
+    """Return a function that translates messages marked by `N_` and returns the translations under the same keys."""
     return lambda: {key: _(message) for key, message in messages.items()}
 
 

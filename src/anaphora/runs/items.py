@@ -173,7 +173,7 @@ class StoredExamples(Sequence[Example]):
         return self._corpus.examples(self._split, self._numbers)
 
     def questions(self) -> list[Question]:
-        """Return, for each example, the text and the index at which the pronoun starts, without decoding examples."""
+        """Return, for each example, its text and the character offset of the pronoun, without decoding the examples."""
         return self._corpus.questions(self._split, self._numbers)
 
     def counts(self) -> list[tuple[int, int]]:
@@ -196,7 +196,7 @@ class StreamedExamples(StoredExamples):
 
 
 def questions_of(examples: Sequence[Example]) -> list[Question]:
-    """Return, for each example, its text and the index at which the pronoun starts; cached examples are not decoded."""
+    """Return, for each example, its text and the character offset of the pronoun; cached examples are not decoded."""
     if isinstance(examples, StoredExamples):
         return examples.questions()
     return [example.question for example in examples]

@@ -115,7 +115,8 @@ def _without_own_folders(path: str) -> str:
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
     """Apply `shown` to every path in plain settings.
 
-    A value is a path if the dotted name of its setting is in `PATHS`; `setting` is the name of the setting `plain`.
+    A string is a path if the dotted name of its setting is in `PATHS`. `setting` is the dotted name of the setting, or
+    group of settings, whose value is `plain`.
     """
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}

@@ -170,7 +170,8 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     """Return the checked settings of a training run, as `anaphora train` would compose them.
 
     Raises:
-        UserError: an override or a setting is invalid; the message begins with `what`, the overrides' source.
+        UserError: an override or a setting is invalid; the message begins with `what`, which names the source of the
+            overrides.
     """
     from hydra.errors import HydraException
 

@@ -39,7 +39,7 @@ class Data:
         return items
 
     def path_or_kind(self) -> str:
-        """Return the path of the source for messages, or its kind if it has no path."""
+        """Return a name of the source for messages: the path, or the kind if the source has no path."""
         return str(getattr(self, "path", self.kind))
 
 
@@ -121,7 +121,7 @@ class OwnExamples(ExternalCorpus):
 class Dpr(ExternalCorpus):
     """Definite Pronoun Resolution (Rahman and Ng 2012): train.c.txt, or a folder with train.c.txt and test.c.txt.
 
-    If a folder has test.c.txt, this is the test split and `test_share` is not used.
+    If a folder has test.c.txt, this file is the test split and `test_share` is not used.
     """
 
     kind: str = "dpr"
@@ -326,7 +326,7 @@ class TextCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class PlainText(TextCorpus):
-    """Text to pre-train on: a .txt, .jsonl (text, title) or .tokens (wikitext) file (or .gz), a folder, or hf://name.
+    """Pre-training text: a .txt, .jsonl (text, title) or wikitext .tokens file (or .gz), a folder, or hf://owner/name.
 
     If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. Rows
     on the hub need a field text and may have a field title; the hub's splits are used if there is one for validation.

@@ -206,7 +206,7 @@ def is_tied(config: Mapping[str, Any]) -> bool:
 
 
 def has_vocabulary_output(folder: Path) -> bool:
-    """Return whether a folder of pretrained weights includes a vocabulary output that our model supports.
+    """Return whether a folder of pretrained weights includes a masked-LM head that our model supports.
 
     Raises:
         UserError: config.json is missing or damaged, or its `model_type` is not supported.
@@ -222,7 +222,7 @@ def has_vocabulary_output(folder: Path) -> bool:
 
 
 def output_bias(names: Collection[str], family: Family) -> str:
-    """Return the name under which the bias of the vocabulary output is stored.
+    """Return the name under which the bias of the masked-LM head's output layer is stored.
 
     This is the name of the decoder's bias if `names` contains that name, otherwise the name in `family.output`.
     """

@@ -137,7 +137,10 @@ def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
 
 
 def _transform_names(family: Family) -> Iterator[tuple[str, str]]:
-    """Yield our name and the published name of each weight and bias of the dense layer and norm before the logits."""
+    """Yield (our name, published name) for each weight and bias of the layers before the vocabulary logits.
+
+    These layers are a dense layer and a norm, as in `OutputTransform`.
+    """
     for part, kind in product(("dense", "norm"), ("weight", "bias")):
         yield f"transform.{part}.{kind}", f"{family.output[part]}.{kind}"
 

@@ -110,10 +110,11 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 
 @figure_style()
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the share of correct answers that flip when the pronoun's attention rows are patched.
+    """Draw the share of correct answers that flip when heads are patched.
 
-    A patched head gets the row that it has in the other sentence of the minimal pair. The curve shows the share over
-    the number of patched heads; a horizontal line shows the share if all heads of the chosen head's layer are patched.
+    A patched head gets the pronoun's attention row from the other sentence of the minimal pair. An answer flips if it
+    becomes the answer to that sentence. The curve shows the share over the number of patched heads; a horizontal line
+    shows the share if all heads of the chosen head's layer are patched.
     """
     panels = []
     with_layer = False
@@ -146,8 +147,8 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the drop in task accuracy over the weight removed from edges of the chosen head.
 
-    One curve is for weight removed from the edge to the antecedent. The other is for the same weight removed from all
-    other edges of the pronoun.
+    One curve is for weight removed from the pronoun's edge to the antecedent. The other curve is for the same weight
+    removed from all other edges of the pronoun together.
     """
     panels = []
     for group in kind_groups(cells):

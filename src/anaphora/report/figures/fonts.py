@@ -1,4 +1,4 @@
-"""Fonts for figures in English and Chinese, which work without an installed Chinese font.
+"""Fonts for figures in English and Chinese; no Chinese font has to be installed.
 
 The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
 `docs/make_fonts.py` selects; the optional extra `fonts` installs the full font (mpl-font), which then takes
@@ -48,7 +48,7 @@ _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"',
 
 
 def whole_font_files() -> dict[int, Path]:
-    """Return the files of the full font, keyed by weight; empty if mpl-font is not installed."""
+    """Return the files of the full font, keyed by font weight (400, 700); empty if mpl-font is not installed."""
     package = importlib.util.find_spec("mpl_font")
     if package is None or not package.submodule_search_locations:
         return {}

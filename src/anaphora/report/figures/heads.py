@@ -52,12 +52,12 @@ def head_grid_figure(
     A broken line outlines the heads above both chance and the 95th percentile of untrained models.
 
     Args:
-        scores: (L, H) candidate accuracies, finite; all NaN in a layer without attention. Such a layer is hatched.
+        scores: (L, H) candidate accuracies; NaN for all heads of a layer without attention. Such a layer is hatched.
         chance: accuracy drawn in white; accuracies equally far above and below chance have equally dark colours.
         chosen: (layer, head) of the framed head.
         threshold: 95th percentile of candidate accuracy over untrained models, each with its own chosen head; None for
             no outline.
-        chosen_on: split on which the head was chosen, or that the user named it, as in `ChosenHead.chosen_on`.
+        chosen_on: how the head was chosen: `DEVELOPMENT` (on the development split) or `NAMED` (by the user).
 
     Raises:
         UserError: the scores are not two-dimensional or not finite, or the chosen head is outside the grid.
@@ -341,5 +341,5 @@ def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tal
 
 
 def head_threshold(untrained: float, chance: float) -> float:
-    """Return the accuracy that a head must exceed: the 95th percentile of untrained models, or chance if higher."""
+    """Return the accuracy that a head must exceed: the larger of chance and the 95th percentile of untrained models."""
     return max(untrained, chance)

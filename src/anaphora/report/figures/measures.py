@@ -33,10 +33,11 @@ from anaphora.report.wording import (
 
 @figure_style()
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
-    """Draw three effects on the pronoun's attention to two candidates, with intervals, for every group.
+    """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals, for every group.
 
-    The effects say how much weight follows the meaning of the sentence, the order of the candidates, and the
-    candidates themselves.
+    An effect is a mean difference of attention weight between the two candidates of a quad: antecedent minus other
+    candidate (meaning), first minus second candidate in the sentence (position), and the absolute difference between
+    the same two candidates over all sentences (entity).
     """
     groups = list(kind_groups(part))
     marks: Marks = {}
@@ -111,9 +112,9 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 
 @figure_style()
 def strata_figure(part: Groups[Cell]) -> Figure | None:
-    """Draw task accuracy and candidate accuracy for each stratum of items outside the headline (`Example.is_main`).
+    """Draw task accuracy and candidate accuracy for each stratum that does not count for the main result.
 
-    A stratum is a group of items built in the same way.
+    A stratum is a group of items built in the same way. Main items (`Example.is_main`) count for the main result.
     """
     marks: Marks = {}
     for language, cells in part.items():

@@ -1,4 +1,4 @@
-"""Building blocks of the evidence figures: panels with shared rows, and curves over a number or amount.
+"""Building blocks of the evidence figures: panels with shared rows, and curves over a count or an amount.
 
 Shares and accuracy drops are fractions in the data. The axes of curves, and of panels with `points`, are in percent or
 percentage points.
@@ -49,7 +49,8 @@ class Curve:
         form: "line" for a line with points, "broken" for a dashed line, "dot" for a single point, or "level" for a
             horizontal line. A curve of the form "level" has one value and no counts.
         low, high: lower and upper ends of the interval at each point; None at points without an interval. The
-            intervals are drawn as a band, or as a line if the form is "dot". If the ends are empty, nothing is drawn.
+            intervals are drawn as a band, or as a line if the form is "dot". If `low` and `high` are empty, there is no
+            band.
     """
 
     counts: Sequence[float]
@@ -77,9 +78,9 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a row name for `panel_figure` that is unique if several headings have rows with the same text.
+    """Return a name for a row below a heading; `panel_figure` prints only the part `text` of this name.
 
-    `panel_figure` prints only the part `text` of this name.
+    Since the name includes the heading, rows with the same text below different headings have different names.
     """
     return f"{heading}{_BELOW}{text}"
 

@@ -120,7 +120,7 @@ class VerdictElement:
     Attributes:
         columns: headings for the numbers in the rows.
         note: explanation of the columns, below the title; may be empty.
-        counted: what the page calls the rules in the count of rules that hold: "rules" or "conditions".
+        counted: noun for the rules of a row in texts such as "3 of 4 rules hold": "rules" or "conditions".
     """
 
     kind: ClassVar[str] = "verdict"
@@ -172,7 +172,7 @@ class ShadedSentence:
 
     Attributes:
         identity: id of the sentence in the page's explorer; None if it is not shown there.
-        factors: category of the cue (set or role) and type of the cue (such as causality), as a text; empty if unknown.
+        factors: category of the cue (set or role) and type of the cue (such as causality); empty if unknown.
         answer: text of the model's answer; a dash if the model gives none.
     """
 

@@ -194,8 +194,9 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
 
-    The sentence is the first one in the language of the page; if there is no sentence in this language, the first
-    sentence of the run. The list is empty if the run has no sentence, or if the sentence has no map of raw weights.
+    The first sentence in the language of the page is drawn. If there is no sentence in this language, the first
+    sentence of the run is drawn. The list is empty if the run has no sentence, or if the sentence has no map of raw
+    weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:

@@ -1,6 +1,7 @@
-"""Entries of an atlas, a page that compares the heads of several models on the same items, and their conclusions.
+"""Entries of an atlas, and sentences with the conclusions that are drawn from the entries.
 
-An entry has the results of one model on one corpus. The conclusions are sentences.
+An atlas is a page that compares the heads of several models on the same items. An entry has the results of one model on
+one corpus.
 """
 
 from __future__ import annotations
@@ -278,8 +279,8 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     """Yield a sentence that compares the best chosen head with the best rule on GAP, by F1.
 
-    The F1 is that of the decisions, for each name, whether the pronoun refers to this name. If no model has such
-    decisions, nothing is yielded.
+    F1 measures how well the head or the rule decides whether a pronoun refers to a name. If no model has such results,
+    nothing is yielded.
     """
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:

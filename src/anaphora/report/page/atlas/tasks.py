@@ -112,10 +112,10 @@ def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> 
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return a figure, a table and a note on decisions, for each name, whether the pronoun refers to this name.
+    """Return a figure, a table and a note on how well heads and rules decide whether a pronoun refers to a name.
 
-    The decisions are those of each model's chosen head and of rules. The list is empty if no model has such decisions;
-    only models evaluated on GAP have them.
+    There are results for the chosen head of each model and for each rule. The list is empty if no model has such
+    results, which exist only for the corpus GAP.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:

@@ -295,7 +295,8 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 def _levels_section(run: ReportRun) -> Section | None:
     """Return the section on results by composition level; None if no levels were scored.
 
-    The level says whether training had an item's predicate and state together in both voices, one voice, or neither.
+    The level says whether the predicate and the state of an item occurred together in training in both voices (active
+    and passive), in one voice, or in neither.
     """
     evidence = run.evidence
     if not evidence.levels:
