@@ -1,4 +1,4 @@
-"""Show a model's attention and answers on a page in the browser, or for one sentence in the terminal.
+"""Show attention weights and predicted antecedents, on a local web page or, for one sentence, in the terminal.
 
 Example: anaphora look text="Anna thanked Emma because she had helped." pronoun=she
 """
@@ -48,14 +48,15 @@ class LivePage:
 
 
 def look(settings: LivePage) -> None:
-    """Print the pronoun's attention row and the answer for `text` if it is set; otherwise serve a page on localhost.
+    """Show attention weights and predicted antecedents, on a page served on localhost or, for `text`, in the terminal.
 
-    The page opens in the browser if there is a display. Without one, the answer to an example sentence and the
-    attention row of its pronoun are printed first if the first model is a run in which a head was chosen for the
+    If `text` is set, `print_sentence` prints the result for this text, and no page is served. Otherwise the page is
+    served until Ctrl+C, and opens in the browser if there is a display. If there is no display, `print_sentence` first
+    prints the result for an example sentence, provided that the first model is a run in which a head was chosen for the
     language of the sentence.
 
     Raises:
-        UserError: a model does not exist, the port cannot be used, or as in `print_sentence`.
+        UserError: a model does not exist, the port cannot be used, or `print_sentence` fails.
     """
     from anaphora.api.live.questions import first_sentence
     from anaphora.api.live.server import LiveApplication, open_server
@@ -89,12 +90,18 @@ def look(settings: LivePage) -> None:
 
 
 def has_display() -> bool:
-    """Return whether a browser can open a window, for which Linux needs DISPLAY or WAYLAND_DISPLAY to be set."""
+    """Return whether a browser can open a window.
+
+    On Linux this requires that the environment variable DISPLAY or WAYLAND_DISPLAY is set.
+    """
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Sequence[str]) -> None:
-    """Print a sentence, the run's answer and the pronoun's attention row, in the interface language."""
+    """Print a sentence, the antecedent that the run predicts, and the largest attention weights of the pronoun.
+
+    The output is in the language of the interface.
+    """
     from rich.console import Console
 
     from anaphora.base.translation import interface_language, spoken_in

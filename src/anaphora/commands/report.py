@@ -1,6 +1,6 @@
-"""Measure missing scores, and write one self-contained page on a run, several runs, or any models (an atlas).
+"""Measure missing scores, and write one self-contained HTML page: a report on runs, or an atlas of models.
 
-An atlas compares the heads of all models on the same items. It is written if one of the models is not a run of this
+An atlas compares the heads of the given models on the same items. It is written if a model is not a run of this
 package, or if `data` or `corpora` is set. With output=NAME.csv, the stored scores of several runs are summarised.
 
 Example: anaphora report run=outputs/demo interface_language=en
@@ -66,11 +66,16 @@ class Report(EvidencePlan):
 
     @property
     def atlas_folder(self) -> Path:
-        """Return the folder of an atlas (a comparison of models) and of its measurements, which later ones reuse."""
+        """Return the folder of an atlas (a comparison of models).
+
+        The measurements for the atlas are stored there too, and later atlases reuse them.
+        """
         return Path(self.output or "outputs/atlas")
 
     def sources(self) -> dict[str, Data]:
-        """Return the settings of each corpus of an atlas (a comparison of models), by name: `data`, then `corpora`.
+        """Return the data settings of each corpus of an atlas (a comparison of models), keyed by corpus name.
+
+        The corpus of the setting `data` is the first; the corpora of the setting `corpora` follow.
 
         Raises:
             UserError: an element of `corpora` is not of the form corpus:path, its settings are invalid, or a corpus is
@@ -108,17 +113,18 @@ _OF_ATLASES = ("data", "corpora", "causal_items")
 
 
 def report(settings: Report) -> list[Path]:
-    """Measure missing scores, and write one self-contained page on one or several runs, with figures and tables.
+    """Measure missing scores, and write a self-contained HTML report on one or several runs, with figures and tables.
 
-    If `output` ends in .csv, the stored scores of several runs are summarised instead. A page that compares the heads
-    of models (an atlas) is written if a model is not a run of this package, or if `data` or `corpora` is set.
+    If `output` ends in .csv, a table that summarises the stored scores of several runs is written instead. Otherwise,
+    if a model is not a run of this package, or if `data` or `corpora` is set, an HTML page that compares the heads of
+    models (an atlas) is written instead.
 
     Returns:
         The path of the page in each language (English first), of the CSV table, or of the atlas.
 
     Raises:
-        UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or as
-            in `gather_evidence` for a page, in `compare` for a table, or in `draw_atlas` for an atlas.
+        UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or
+            `gather_evidence` (for a report), `compare` (for a table) or `draw_atlas` (for an atlas) fails.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.analysis.evidence.measurement import gather_evidence
@@ -164,11 +170,11 @@ def report(settings: Report) -> list[Path]:
 
 
 def compare(runs: Sequence[str], output: str, split: str) -> Path:
-    """Print the median and spread of every stored score over several runs, and write them as CSV.
+    """Print the median, lowest and highest value of every stored score over several runs, and write them as CSV.
 
     Raises:
-        UserError: there are fewer than two runs, one has not been scored on the split, none has scores of main items
-            (`Example.is_main`), or the table cannot be written.
+        UserError: there are fewer than two runs, a run has not been scored on the split, no run has scores of main
+            items (`Example.is_main`), or the table cannot be written.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.commands.parts.shared import check_table, scored_evidence, write_table

@@ -34,8 +34,8 @@ def score(settings: Scoring) -> Measurement:
     The files are tables and `metrics.json` (`metrics_<split>.json` for a split other than `test`).
 
     Raises:
-        UserError: scores on other data would be mixed with those on the run's own data, or as in `headline_of`,
-            `held_output` and `score_transformers`.
+        UserError: scores on other data would be written among those on the run's own data, or `headline_of`,
+            `held_output` or `score_transformers` fails.
     """
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working
@@ -59,10 +59,12 @@ def score(settings: Scoring) -> Measurement:
 
 
 def score_transformers(settings: Scoring) -> Measurement:
-    """Score the heads of a `transformers` model, with causal tests if it can predict antecedents; write the scores.
+    """Score the heads of a `transformers` model, and print and write the scores.
+
+    Causal tests are included if the model can predict antecedents.
 
     Raises:
-        UserError: the model cannot be opened, or as in `held_output`, `read_splits` and `score_on`.
+        UserError: the model cannot be opened, or `held_output`, `read_splits` or `score_on` fails.
     """
     from anaphora.analysis.evidence.storage import write_measurement
     from anaphora.api.models import open_any

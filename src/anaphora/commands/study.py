@@ -1,4 +1,4 @@
-"""Train and measure the models of a study, and write its page.
+"""Train and measure the models of a study, and write an HTML page with the results.
 
 Example: anaphora study study=emergence_small
 """
@@ -11,15 +11,15 @@ from anaphora.studies.plan import StudyPlan
 
 
 def study(plan: StudyPlan) -> None:
-    """Run the jobs of a study and write its page.
+    """Run the jobs of a study and write an HTML page with the results.
 
     The settings of each cell (a training configuration, run with every seed) are composed from the files in the
     command's configuration folder and the overrides in `plan`.
 
     Raises:
-        FailedRunsError: a run failed; if `plan.only` is set, only the runs of these cells count. The error is
-            raised after the page is written.
-        UserError: as in `run_study`.
+        FailedRunsError: a run failed. If `plan.only` names cells, failed runs of other cells do not count. The error
+            is raised after the page is written.
+        UserError: `run_study` fails.
     """
     from anaphora.studies.run import run_study
 

@@ -14,16 +14,17 @@ from anaphora.settings.run import Config
 
 
 def train(config: Config) -> float | None:
-    """Train an encoder and print its run directory.
+    """Train an encoder and print the path of its run directory.
 
-    A job of a sweep prints no directory. If its run exists, the job reuses it, after resuming it if it is unfinished.
+    A job of a sweep prints no path. If the run directory of such a job exists, a finished run in it is not trained
+    again, and an unfinished run is resumed.
 
     Returns:
         In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
 
     Raises:
-        UserError: the training fails. In a job of a sweep also: several processes were started, the objective is not
-            measured, or as in `finish_training`.
+        UserError: the training fails. In a job of a sweep, the error is also raised if several processes were started,
+            if the objective is not measured, or if `finish_training` fails.
     """
     from anaphora.base.console import say
     from anaphora.runs.directory import objective

@@ -1,4 +1,7 @@
-"""Atlas of models: a page that compares their heads on the same items and reuses stored measurements."""
+"""Atlas of models: an HTML page that compares the heads of models on the same items.
+
+Measurements are stored, and later atlases reuse them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def draw_atlas(settings: Report) -> Path:
     Models without stored scores are measured first.
 
     Raises:
-        UserError: a model or a corpus cannot be read, or as in `score_on` or `with_tasks`.
+        UserError: a model or a corpus cannot be read, or `score_on` or `with_tasks` fails.
     """
     # Measuring takes minutes, so models and corpora that cannot be read are rejected first.
     models = open_models(settings.models, settings.trainer)
@@ -104,12 +107,14 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: AnyModel, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return the entry with the measures that only its corpus has: antecedent selection or, for GAP, name decisions.
+    """Return a copy of an entry with the results of a further task, if there is one for the corpus.
 
-    A model that takes the pronoun as a second sequence gets no scores for antecedent selection.
+    A corpus with coreference annotation has the task of antecedent selection, on which a model that takes the pronoun
+    as a second sequence is not evaluated. GAP has the task of deciding for each of two names whether it is the
+    antecedent.
 
     Raises:
-        UserError: as in `with_preceding_antecedent`, `select_antecedents` and `name_decisions`.
+        UserError: `with_preceding_antecedent`, `select_antecedents` or `name_decisions` fails.
     """
     folder, about = _folder(settings, entry.model, entry.corpus), _provenance(model, splits, settings)
     if isinstance(source, CoreferenceCorpus):
@@ -137,9 +142,9 @@ def with_tasks(
 
 
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the table rows of an earlier comparison (atlas), or measure and store rows.
+    """Return the table rows in the file `path` if they are up to date; otherwise compute, store and return new rows.
 
-    Earlier rows are returned only if they have the same provenance: the same weights, items and code.
+    Stored rows are up to date if their provenance equals `about`: they come from the same weights, items and code.
     """
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
@@ -172,9 +177,10 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return the evidence in a run's directory, or else of an earlier comparison (atlas), and all heads' accuracies.
+    """Return the stored evidence on a model, and the candidate accuracies of all its heads.
 
-    The result is None if neither exists for the same weights, items and code.
+    For a run, the run directory is searched first. Then, for any model, the folder of an earlier comparison (atlas) is
+    searched. The result is None if neither contains evidence with the same weights, items and code.
     """
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
@@ -184,7 +190,10 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return evidence and head accuracies of an earlier comparison (atlas); None if missing or of other provenance."""
+    """Return the evidence of an earlier comparison (atlas) in a folder, and the candidate accuracies of all heads.
+
+    The result is None if the folder has no such evidence, or if its provenance (weights, items and code) differs.
+    """
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

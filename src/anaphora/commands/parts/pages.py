@@ -47,7 +47,11 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Return the page's folder: `output`, or else the run directory; for several runs `report` next to the first."""
+    """Return the folder of the report page.
+
+    This is the setting `output` if it is given. Otherwise the folder is the run directory if there is one run, and the
+    folder `report` beside the first run directory if there are several runs.
+    """
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 
@@ -120,14 +124,15 @@ def report_on_records(
 
     Args:
         development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
-        maps: whole maps (L, H, T, T) of some measured records, attending token first, by the record's index in
-            `measured`; without maps, the page has no explorer and no examples.
+        maps: attention maps (L, H, T, T) of some of the `measured` records, query token first, keyed by the index of
+            the record in `measured`. Without maps, the page has no example sentences and no interactive explorer.
 
     Returns:
         The evidence in `metrics.json`.
 
     Raises:
-        UserError: as in `evidence_from_records`; also if a map does not fit its record, or the folder belongs to a run.
+        UserError: `evidence_from_records` fails, an attention map does not fit its record, or the folder has the files
+            of a run.
     """
     whole = maps or {}
     for number, weights in whole.items():
@@ -158,7 +163,10 @@ def _page_stem(split: str) -> str:
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Write the tables of `every_table` as CSV, and remove old tables of parts of the evidence that are now missing."""
+    """Write the tables of `every_table` as CSV files.
+
+    A table without rows is not written; if an earlier report wrote this table, its file is removed.
+    """
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 
@@ -222,7 +230,10 @@ def report_run(
 
 
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
-    """Print and return how far runs' attention rows diverge; empty for one run, or if items or words differ."""
+    """Print and return the divergence between the attention rows of each pair of runs, by language.
+
+    The result is empty if there is only one run, or if the runs differ in their items or in the words of an item.
+    """
     if len(evidence) < 2:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Settings shared by several commands: a run, and the items of a split or one sentence."""
+"""Settings shared by the commands that analyse a run on the items of a split or on one sentence."""
 
 from __future__ import annotations
 
@@ -71,7 +71,12 @@ def check_sentence(
     antecedent: str | None = None,
     language: str | None = None,
 ) -> None:
-    """Check that the settings of a sentence are consistent; a `ValueError` names the first that is not."""
+    """Check that the settings of a sentence are consistent.
+
+    Raises:
+        ValueError: a setting is given without `text`, `antecedent` is not one of `candidates`, or `language` is not
+            supported; the message names the setting.
+    """
     for name, value in (("pronoun", pronoun), ("candidates", candidates or None), ("language", language)):
         if value is not None and text is None:
             raise ValueError(f"{name} ({value!r}) needs text=...")

@@ -75,7 +75,11 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the folder of a run's scores; for a published run, that of the scores measured on this machine."""
+    """Return the folder with the stored scores of a run.
+
+    For a local run this is the run directory. For a published run, which is the shipped run or a run on the Hub, it is
+    the folder with the scores of this run that were measured on this machine.
+    """
     return results_folder(run) if run == shipped.SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
@@ -102,22 +106,23 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Call `check_place_of_other_data` if the given data and the run's own are both texts, or both have pronouns.
+    """Call `check_place_of_other_data` if results on the given data could overwrite those on the run's own data.
 
-    Otherwise the results cannot be mixed with those on the run's own data, since their files have other names.
+    This is possible if both data sets are text corpora, or if neither is a text corpus. Otherwise the result files have
+    different names, and nothing is checked.
     """
     if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
         check_place_of_other_data(run, settings, place)
 
 
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Check that results on other data would not be mixed with those on the run's own data.
+    """Check that results on other data are not written among the results on the run's own data.
 
-    Pretrained weights, which have no data of their own, and the shipped run are exempt. `place` is an example of
-    `output` for the error message.
+    Nothing is checked for pretrained weights, whose training data are not known here, and for the run that comes with
+    the package. `place` is the value of `output` that the error message suggests.
 
     Raises:
-        UserError: `output` is missing or is a folder with the run's own files.
+        UserError: `output` is not set, or is the run directory or one of its subfolders for the run's own files.
     """
     other = settings.data
     if other is None or other == run.config.data or run.is_pretrained or run.origin == shipped.FOLDER:
@@ -142,7 +147,7 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
 
 
 def check_folder_name(output: str) -> None:
-    """Check that an output folder is not named like a file."""
+    """Check that the name of an output folder does not end in the suffix of a file format, such as .csv."""
     if Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
 
@@ -152,14 +157,14 @@ def held_output(output: str | None, default: Path, model: Run | str, place: str 
     """Lock a command's output folder while its files are written, and yield the folder.
 
     Args:
-        output: the command's setting `output`; None for the default.
-        default: folder if `output` is not set.
-        model: run, or name of another model, for which files are written.
-        place: example of `output` for the error message.
+        output: the command's setting `output`; None for the default folder.
+        default: folder that is used if `output` is not set.
+        model: the run whose results are written, or the name of another model whose results are written.
+        place: value of `output` that the error message suggests.
 
     Raises:
-        UserError: the folder belongs to another run, is named like a file, is locked by another process, or is not
-            writable.
+        UserError: the folder belongs to another run, is locked by another process or is not writable, or its name ends
+            in the suffix of a file format, such as .csv.
     """
     folder = Path(output) if output else default
     if output:
@@ -184,7 +189,10 @@ def check_table(output: str | None) -> None:
 
 
 def write_table(output: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of a command's table as CSV and print the path, if `output` is set."""
+    """Write the rows of a command's table to the CSV file `output`, and print the path of the file.
+
+    If `output` is not set, nothing is written or printed.
+    """
     if output:
         write_csv(Path(output), rows)
         say(_("table {path}").format(path=output))
@@ -208,14 +216,16 @@ def check_names_differ(runs: Sequence[Run]) -> None:
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """Measure the head that the settings name, or else one chosen on the development split, on the requested split.
+    """Measure one head of a run on the requested split.
+
+    If the settings name a head, this head is measured. If they do not, a head is chosen on the development split.
 
     Args:
         untrained: number of randomly initialised models to measure as a control.
-        keep_rows: whether to keep the attention rows of the evaluated items.
+        keep_rows: whether the result retains the attention rows of the evaluated items.
 
     Raises:
-        UserError: the run has no such head, or as in `evaluation_splits` or `measure_headline`.
+        UserError: the run has no such head, or `evaluation_splits` or `measure_headline` fails.
     """
     requested = head_of_settings(settings, run)
     splits = evaluation_splits(run, settings.split, settings.data, settings.items)
@@ -229,7 +239,10 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 
 
 def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
-    """Print how long `passes` passes of the model over long texts are expected to take on the CPU, if that is long."""
+    """Print the expected duration of `passes` forward passes of a model on the CPU over the long texts in `examples`.
+
+    A text of at least `_LONG_TEXT` characters is long. A duration below `_LONG_WAIT` seconds is not printed.
+    """
     texts = [example.text for example in examples if len(example.text) >= _LONG_TEXT]
     if not texts or not run.model.encoder.has_maps or run.model.device.type != "cpu":
         return
@@ -251,7 +264,9 @@ def is_of_transformers(name: str) -> bool:
 
 
 def open_run_or_model(name: str, device: Device) -> AnyModel:
-    """Open a run or a `transformers` model; if the library is missing, published weights are opened as a run.
+    """Open a run or a `transformers` model.
+
+    If the library `transformers` is not installed, every model is opened as a run, pretrained weights included.
 
     Raises:
         UserError: the model does not exist.

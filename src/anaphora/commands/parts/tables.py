@@ -58,7 +58,10 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 @in_language_of_messages
 def print_contradictions(count: int, split: str) -> None:
-    """Print how many items of a split have text and pronoun of another item but a different antecedent, unless 0."""
+    """Print the number of contradictory items of a split, unless it is 0.
+
+    Such an item has the same text and the same pronoun as another item of the split, but a different antecedent.
+    """
     if count:
         print_phrase(
             N_(
@@ -81,7 +84,11 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 
 @in_language_of_messages
 def print_answer_note(run: Run, answers: Answers | None) -> None:
-    """Print why a run gives no answers, or in how many items it gives candidates the same score."""
+    """Print a note on the answers of a run, which are the antecedents that it predicts.
+
+    If `answers` is None, the note says why the run predicts no antecedents. Otherwise it says in how many items a right
+    and a wrong candidate have the same score; if there is no such item, nothing is printed.
+    """
     if answers is None:
         console.print(no_pronoun_answers(run).translated(), soft_wrap=True)
     else:
@@ -104,7 +111,10 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_fitted_here(data: str, split: str) -> None:
-    """Print that the temperatures were fitted on the measured split, so that the error is not that of unseen items."""
+    """Print that the temperatures were fitted on the measured split.
+
+    The calibration error after temperature scaling is therefore not an estimate for unseen items.
+    """
     print_phrase(
         N_(
             "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
@@ -146,7 +156,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 @in_language_of_messages
 def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs: int) -> None:
-    """Print the rows of `accuracy_by_policy` (one per encoder or baseline) on a split, under a title."""
+    """Print the classification accuracies on a split: the rows of `accuracy_by_policy`, one per encoder or baseline."""
     title = _("{data}, {split} split, runs: {runs}; accuracy in %, 95 % over texts").format(
         data=data, split=_split_name(split), runs=runs
     )
@@ -161,10 +171,13 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 
 @in_language_of_messages
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
-    """Print the rows of `accuracy_table`, one per model or baseline and value of a factor.
+    """Print the rows of `accuracy_table`: for each value of a factor, one row for the model and one for each baseline.
 
-    The columns "runs", "silent" and "contrast" are left out if they have no values, and "decisions" if there are no
-    rows on the answer "none of them".
+    A factor is an attribute of items by which results are grouped. These columns are printed only if they have values:
+    "runs" (lowest and highest accuracy of the runs), "silent" (share of answers "none of them") and "contrast"
+    (difference between the accuracies for the two values of a factor). The column "decisions" (share of candidates
+    for which it is decided correctly whether they are antecedents) is printed only if there is a row for the baseline
+    that always answers "none of them".
     """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
@@ -197,7 +210,11 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """Format the share `name` of a row in percent, with its interval (by default "<name>_low" to "<name>_high")."""
+    """Format a share, from 0 to 1, in percent with its confidence interval.
+
+    The share is `row[name]`. `ends` are the columns with the bounds of the interval, by default "<name>_low" and
+    "<name>_high". If a bound is None, the interval is left out.
+    """
     low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
     return format_percent(row[name], None if low is None or high is None else (low, high))
 
@@ -227,7 +244,8 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
     """Print rows as a table without empty columns; each word of a heading is on its own line.
 
-    Each column in `shortcuts` holds the results of one shortcut, whose display name is its heading.
+    `shortcuts` are the names of the columns with the results of a shortcut baseline. The heading of such a column is
+    the display name of the baseline.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
@@ -281,7 +299,7 @@ def policy_name(name: str) -> str:
 
 
 def file_column_names() -> dict[str, str]:
-    """Return the headings of terminal tables by column of the result files."""
+    """Return the headings of table columns in the terminal, keyed by the names of the columns in the result files."""
     return {
         "this_run": _("this run"),
         "worst_template": _("worst template"),
