@@ -32,8 +32,10 @@ def plan_batches(
 
     Args:
         lengths: (N,) number of tokens of each item.
-        order: indices of the units to assign; each window of `batching.window` of them is assigned by length.
-        units: item indices of each unit; its items share a batch and, if packed, a row. None if each item is a unit.
+        order: indices of the units to assign. The first `batching.window` units are sorted by length and assigned,
+            then the next `batching.window` units, and so on.
+        units: item indices of each unit. The items of a unit share a batch and, if rows are packed, a row. If `units`
+            is None, each item is a unit.
 
     Returns:
         Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.
@@ -65,7 +67,10 @@ def plan_batches(
 
 
 def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
-    """Pack items into rows of at most `capacity` tokens by best fit, longest first; a longer item has its own row."""
+    """Pack items into rows of at most `capacity` tokens by best fit, the longest items first.
+
+    An item of more than `capacity` tokens gets a row of its own.
+    """
     rows: list[list[int]] = []
     with_room: list[tuple[int, int]] = []  # (free tokens, row), sorted
     for item in items[np.argsort(-lengths[items], kind="stable")]:
@@ -84,12 +89,12 @@ def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int
 
 
 class MinimalPairs:
-    """Minimal pairs of a split: two items with the same candidates in the same order, but different cues and answers.
+    """Minimal pairs of a split: pairs of items with the same candidates in the same order, but different antecedents.
 
     Attributes:
-        batch_units: lists of items that must share a batch: all items with the same `minimal_pair` and candidates, or a
-            single other item.
-        pairs: (Q, 2) item indices of minimal pairs with different answers.
+        batch_units: lists of the indices of items that must share a batch. A list has all items with the same
+            `minimal_pair` and the same candidates; an item without `minimal_pair` has a list of its own.
+        pairs: (Q, 2) indices of the two items of each minimal pair.
     """
 
     def __init__(self, data: EncodedSplit) -> None:
@@ -125,14 +130,15 @@ class _Epoch(NamedTuple):
 class TrainingBatches:
     """Training batches by step; the batch of a step depends only on (seed, step).
 
-    An epoch is a seeded shuffle of all items; with `batching.shortest_first`, the first epochs may have only the
-    shortest groups.
+    An epoch is a seeded shuffle of all items. Each of the first epochs may be limited to the groups with the shortest
+    items; `batching.shortest_first` lists the share of the groups for each of these epochs.
 
     Args:
-        slots: number of slots (numbers that mark candidates, assigned at random in each item); 0 for no marks.
+        slots: number of slots (numbers that mark the candidates in the input, assigned at random in each item); 0 if
+            candidates are not marked.
         masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
-        own_share: share of the unmasked words whose tokens are predicted as well, from 0 to 1.
+        own_share: share of the unmasked words, from 0 to 1, whose tokens are predicted in addition to the masked ones.
 
     Raises:
         UserError: the split is empty.
@@ -190,10 +196,11 @@ class TrainingBatches:
 
 
 def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
-    """Return the length rank of each item's group among groups of its language and type of cue: (N,) in [0, 1).
+    """Return for each item the share of groups that precede its group if groups are sorted by length: (N,) in [0, 1).
 
-    The shortest group has rank 0. The length of a group is the mean length of its items, so that an epoch of short
-    items contains whole groups. A text is its own group.
+    Only groups of the same language and cue type (such as causality) are compared. The length of a group is the mean
+    length of its items in tokens; all items of a group thus have the same value, so that an epoch of short items
+    contains whole groups. An item without a group counts as a group of one item.
     """
     means = np.bincount(data.groups, data.ids.lengths) / np.bincount(data.groups)
     cells = data.cells[np.unique(data.groups, return_index=True)[1]]  # of the first item of each group

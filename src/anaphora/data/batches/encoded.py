@@ -47,7 +47,7 @@ class RaggedArray:
 
     @classmethod
     def concatenated(cls, arrays: Sequence[RaggedArray]) -> RaggedArray:
-        """Concatenate ragged arrays along the list axis."""
+        """Build a ragged array with the lists of all `arrays`, in order."""
         if not arrays:
             return cls(())
         return cls.joined(
@@ -76,9 +76,11 @@ class EncodedSplit:
         ids, words: token ids and word indices of each item.
         queries: positions of the pronoun's tokens in each item.
         candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.
-        present, gold: (N, M) masks of the candidates that exist, and of the antecedents.
-        pair_sets, groups, cells: (N,) codes that items share if they have the same `minimal_pair` and candidates, the
-            same `group`, or the same language and type of cue. An item without `minimal_pair` or `group` shares none.
+        present, gold: (N, M) whether an item has this candidate, and whether this candidate is an antecedent.
+        pair_sets: (N,) integer codes, equal for items with the same `minimal_pair` and the same candidates. An item
+            without `minimal_pair` has a unique code.
+        groups: (N,) integer codes, equal for items with the same `group`. An item without `group` has a unique code.
+        cells: (N,) integer codes, equal for items with the same language and cue type (such as causality).
 
     Raises:
         UserError: no token covers the pronoun of an item.
@@ -168,9 +170,9 @@ class EncodedSplit:
 
         Args:
             rows: indices of the items of each row.
-            slots: number of slots, the numbers that mark candidates; 0 if they are not marked.
-            shuffle: random generator that assigns slots to each item's candidates, so that slots do not reveal their
-                order; None assigns slots 1, 2, ... in order.
+            slots: number of slots, the numbers that mark candidates in the input; 0 if candidates are not marked.
+            shuffle: random generator that assigns slots to each item's candidates, so that slots do not reveal the
+                order of the candidates. If it is None, the candidates get the slots 1, 2, ... in order.
 
         Raises:
             UserError: an item of the split has more candidates than there are slots.
@@ -232,7 +234,7 @@ class EncodedSplit:
 
 
 def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable]:
-    """Return the labels behind the codes `pair_sets`, `groups` and `cells` of item `number`."""
+    """Return the labels of the item with index `number` that are encoded in `pair_sets`, `groups` and `cells`."""
     # Answers can be compared only if the candidates have the same words in the same order.
     names = tuple([example.words(index).lower() for index in range(len(example.candidates))])
     return (

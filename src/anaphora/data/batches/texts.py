@@ -1,7 +1,8 @@
 """Texts encoded in chunks, for pre-training, classification, or extraction of the attention weights of words.
 
-Chunks have at most `longest` tokens, special tokens at their ends included, and are split between words if possible.
-Unless the tokenizer is random, the tokens are cached, since tokenizing ten million words takes long.
+Chunks have at most `longest` tokens, including the special tokens at both ends. Texts are split between words if
+possible. Tokens are cached, since tokenizing ten million words takes long. Tokens of a random tokenizer
+(`Tokenizer.is_random`), which may divide the same text differently each time, are not cached.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ class EncodedTexts(EncodedSplit):
     def __init__(
         self, texts: Sequence[Text], tokenizer: Tokenizer, longest: int, labels: Sequence[str] = (), cached: bool = True
     ) -> None:
-        """Encode a split.
+        """Encode the texts of a split as chunks.
 
         Args:
             longest: largest number of tokens of a chunk, special tokens included.
-            labels: allowed labels, for classification by a text's first chunk; () to encode all chunks of each text.
-            cached: whether to read and write the tokens in the cache; tokens of a random tokenizer are never cached.
+            labels: allowed labels if texts are to be classified; only the first chunk of each text is then encoded. ()
+                to encode all chunks of each text.
+            cached: whether to use the cache of tokens. Tokens of a random tokenizer (`Tokenizer.is_random`), which may
+                differ each time, are never cached.
 
         Raises:
             UserError: a text has none of the labels, `longest` leaves no room for a token besides the special tokens,

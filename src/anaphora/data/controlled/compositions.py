@@ -1,9 +1,10 @@
-"""Content of the cue types `composition` (composition.toml) and `short_text` (short_text.toml).
+"""Words and sentence parts of the cue types `composition` (composition.toml) and `short_text` (short_text.toml).
 
-An example has an event, which is a predicate with agent and patient, and the state of a person as its reason. The class
-of the predicate determines for which states the pronoun refers to the agent, and for which to the patient. Each state
-refers to the agent with some classes and to the patient with others, so that the answer depends on predicate, state and
-voice together, and no two of them predict it.
+An example names an event and, as the reason for it, the state of a person. An event is a predicate with an agent and a
+patient, in one of two voices (agent first or patient first). The class of the predicate determines for which states the
+pronoun refers to the agent, and for which states it refers to the patient. Each state goes with the agent after some
+classes of predicates and with the patient after others. The correct candidate thus depends on predicate, state and
+voice together; no two of these three suffice to predict it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Frame:
 
     @cached_property
     def takes_inside(self) -> bool:
-        """Return whether both voices have a slot for a distractor between the two names."""
+        """Return whether the pattern has, in both voices, a slot for a distractor between agent and patient."""
         return all("{inside}" in text for text in self.texts.values())
 
 
@@ -54,7 +55,10 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person as the reason for an event, as in "because he was tired"; it decides whom the pronoun means."""
+    """State of a person as the reason for an event, as in "because he was tired".
+
+    State and class of the predicate together determine whether the pronoun refers to the agent or to the patient.
+    """
 
     text: str
     kinds: Mapping[str, frozenset[str]]  # participant -> classes of predicates after which it is in this state
@@ -125,7 +129,10 @@ def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lin
 
 
 def _predicate(text: str, kind: str, forms: Sequence[str], frames: Sequence[str]) -> Predicate:
-    """Parse a predicate, whose forms are separated by "/"; the last ones may be left out."""
+    """Parse a predicate from the words of its forms, which are separated by "/" and in the order of `forms`.
+
+    If there are fewer words than forms, the last forms are empty.
+    """
     given = [form.strip() for form in text.split("/")]
     by_form = dict(zip_longest(forms, given, fillvalue=""))
     return Predicate(name=" ".join(text.replace("/", " ").split()), kind=kind, forms=by_form, frames=tuple(frames))

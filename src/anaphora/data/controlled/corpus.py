@@ -1,7 +1,9 @@
 """Generator of the controlled corpus: English and Chinese examples from the TOML content and a seed.
 
-They come in quads (a scene in every combination of cue and candidate order) and octads (in two voices as well).
-Content that is too small for the settings raises a `UserError`.
+The examples are generated in groups. In a quad, each of two cues (words that decide which candidate is the antecedent)
+is combined with both orders of the candidates, which gives four examples; some quads have more cues and candidates. In
+an octad, two cues, two orders of the names and two voices are combined, which gives eight examples. If the TOML files
+have too few templates or words for the settings, a `UserError` is raised.
 """
 
 from __future__ import annotations
@@ -49,12 +51,19 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus) -> dict[str, list[Example]]:
-    """Generate all examples by split, in a random order that the seed determines; those of a scene stay together."""
+    """Generate the examples of all splits.
+
+    The seed determines a random order of the groups (quads and octads); the examples of a group are adjacent.
+    """
     return {split: decoded(table) for split, table in read(settings)[0].items()}
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
-    """Generate the corpus; return its examples as an Arrow table per split, and a report with their number."""
+    """Generate the corpus.
+
+    Returns:
+        One Arrow table of examples for each split, and a report with the total number of examples.
+    """
     groups = chain.from_iterable(
         generate_language(settings, quad_generator(settings, language), set()) for language in settings.languages
     )
@@ -78,7 +87,8 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """Return the content files of a corpus with these settings, keyed by path relative to the content folder.
 
-    Files of all set-cue and role-cue types and of `composition` are included, even if the corpus lacks the type.
+    The files of all set-cue types (whose cues decide in any order of the candidates), of all role-cue types (whose cues
+    depend on who did what to whom) and of `composition` are included, even if the corpus does not have these cue types.
     """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
@@ -95,11 +105,14 @@ def known_words(settings: ControlledCorpus) -> list[str]:
 
 
 def words(language: str, types: Collection[str] = ()) -> list[str]:
-    """Return the words of possible training sentences, sorted, as segmented in the content and without punctuation.
+    """Return the distinct words that training sentences may contain, sorted and without punctuation.
 
-    All nouns and names are included, even those that are held out for dev and test, but no invented names. Of the cue
-    types, `binding` and `short_text` are included only if listed in `types`. If it lists `composition` or `short_text`,
-    the phrases of `composition` and the syllables of invented names are included, and other types only if listed.
+    Words are separated by spaces in the TOML files, also in Chinese. All nouns and names are included, even those that
+    are held out for dev and test; invented names are not included.
+
+    If `types` contains `composition` or `short_text`, the words are those of the listed cue types, the phrases of
+    `composition` and the syllables of invented names. Otherwise they are those of all set-cue and role-cue types; the
+    words of the cue type `binding` are then included only if `types` contains it.
     """
     lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -130,9 +143,9 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
-    """Return the quad generator for a language; the seed determines how its words are divided among the splits.
+    """Return the generator of quads for a language; the seed determines how words are divided among the splits.
 
-    A quad is a scene in every combination of cue and candidate order.
+    In a quad, each of m cues is combined with m orders of the same m candidates; m is mostly 2.
     """
     lexicon = lexicons.load(language)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
@@ -142,10 +155,11 @@ def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
 def generate_language(
     settings: ControlledCorpus, quads: QuadGenerator, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, examples) for each scene of a language, in all combinations of cue and candidate order.
+    """Yield (split, examples of the group) for each quad and octad of a language.
 
-    `quads` generates the quads and counts the uses of words. Texts in `texts` are not generated again; generated texts
-    are added.
+    Args:
+        quads: generator of the quads, which counts how often each word was used, so that words are equally frequent.
+        texts: texts that are not generated again. Every generated text is added to this set.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -190,9 +204,10 @@ def _quad_draw(
     stratum: str,
     chance: random.Random,
 ) -> Draw:
-    """Return a function that draws quads of one cue type and stratum, with the templates in turn, in random order.
+    """Return a function that draws a quad of one cue type and stratum (part of a split, such as "main") at each call.
 
-    A quad is a scene in every combination of cue and candidate order.
+    The templates are put in a random order once, and the calls use them in turn. In a quad, each of m cues is combined
+    with m orders of the same m candidates; m is mostly 2.
     """
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
@@ -200,9 +215,10 @@ def _quad_draw(
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items, rounded up, of a cue type that a split has in addition to `other_types` cue types.
+    """Return the number of items, rounded up, of a cue type whose items are added to those requested for a split.
 
-    In dev and test it is the number of each other type's items; in training it is `share` times `train_items`.
+    In training, this number is `share` times `train_items`. In dev and test, it is `test_items` divided by
+    `other_types`, the number of the other cue types, and thus as large as the number of main items of each of them.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -218,10 +234,11 @@ def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True)
 class _Quotas:
-    """Number of items for each cue type and stratum of a split, the stratum "main" first.
+    """Numbers of items in a split, for each cue type and each stratum (part of a split, such as "main").
 
-    In training, items are divided between set and role cues, and within these among the types by `TRAINING_WEIGHTS`. In
-    dev and test, all types have the same number of main items.
+    In training, the items are first divided between set-cue types and role-cue types; the items of each kind are then
+    divided among its cue types in proportion to `TRAINING_WEIGHTS`. In dev and test, all cue types have the same number
+    of main items. The stratum "main" is always listed first.
     """
 
     settings: ControlledCorpus
@@ -231,7 +248,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of a cue type with templates."""
+        """Return (stratum, number of items) for each stratum of a cue type whose sentences are made from templates."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -285,12 +302,14 @@ def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
 def generate_groups(
     draw_from: DrawFrom, seed: int, where: tuple[str, str, str, str], items: int, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, examples) for scenes of one cue type and stratum until there are at least `items` examples.
+    """Yield (split, examples) for quads or octads of one cue type until there are at least `items` examples.
 
-    `where` is (language, type, split, stratum). Texts in `texts` are not generated again; generated texts are added.
+    Args:
+        where: (language, cue type, split, stratum); a stratum is a part of a split, such as "main".
+        texts: texts that are not generated again. Every generated text is added to this set.
 
     Raises:
-        UserError: `_MAX_DRAWS` draws in a row gave no new text.
+        UserError: `_MAX_DRAWS` successive draws gave no new text.
     """
     language, kind, split, stratum = where
     chance = splits.generator(seed, language, kind, split, _SEEDS.get(stratum, stratum))

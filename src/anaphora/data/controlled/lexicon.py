@@ -75,10 +75,12 @@ class Lexicon:
 
 @contextmanager
 def toml_table(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the content of a TOML file, which callers share and must not change.
+    """Provide the content of a TOML file to a `with` block.
+
+    The content is cached, and all callers get the same object, which they must not change.
 
     Raises:
-        UserError: the file is not TOML, or lacks a key that the `with` block looks up.
+        UserError: the file is not TOML, or the code in the `with` block looks up a key that the file does not have.
     """
     try:
         yield _parsed(path.read_text(encoding="utf-8"))

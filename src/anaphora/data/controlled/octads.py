@@ -1,8 +1,9 @@
-"""Octads: the eight examples (cells) of one predicate with two states, in two voices and two orders of the names.
+"""Octads: eight examples with one predicate, one for each combination of two states, two voices and two name orders.
 
-In one state the pronoun refers to the predicate's agent, in the other to its patient. Each pair of predicate and
-state has a level, which says in which voices it occurs in training: L0 in both, L1 in one (the other is tested), L2 in
-neither, although predicate and state occur in other pairs. At level L1, an octad has only the four cells of one voice.
+With one state the pronoun refers to the agent of the predicate, with the other to its patient. Each pair of predicate
+and state has a level. A pair of level L0 occurs in training in both voices. A pair of level L1 occurs in training in
+one voice and is tested in the other; its groups have four examples instead of eight, all in one voice. A pair of level
+L2 does not occur in training, although its predicate and its state occur there in other pairs.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ DISTRACTOR_SHARE = 0.15
 class Plan(NamedTuple):
     """Sentence or short text around an event, as space-separated tokens with slots.
 
-    The slots are {event}, {state}, those of the pronoun and of people, {x} for the name of a third person, and those of
-    optional insertions (`QuadGenerator.draw_pools`).
+    A slot is a placeholder in braces. There are slots for the event ({event}), the state of a person ({state}), the
+    pronoun ({he}), the names of the people ({first}, {second} and, for a third person, {x}) and optional insertions
+    (see `QuadGenerator.draw_pools`).
     """
 
     name: str  # identifier of the chosen parts
@@ -63,13 +65,14 @@ class Plan(NamedTuple):
 
 
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
-    """Yield an endless sequence of plans of random sentences that end with `stop`.
+    """Yield an endless sequence of random sentences, as plans that end with the punctuation mark `stop`.
 
-    The third person (distractor), if any, is at one of `DISTRACTOR_POSITIONS`: in place of the prefix ("before") or the
-    suffix ("after"), in the slot {inside} of the event ("inside"), or directly after the event ("between").
+    Each part of a sentence, such as its prefix, is drawn from a list of lines (`Lines`). All lines are equally likely,
+    even if some expand to more texts than others.
 
-    Each part of a sentence is drawn from a list of lines (`Lines`). All lines are equally likely, even if some expand
-    to more texts than others.
+    Some sentences mention a third person (distractor) at one of `DISTRACTOR_POSITIONS`. At the positions "before" and
+    "after", the words about this person replace the prefix or the suffix of the sentence. At the position "inside" they
+    fill the slot {inside} of the event, and at the position "between" they directly follow the event.
     """
     while True:
         drawn = chance.random()
@@ -127,8 +130,10 @@ class _Scene(NamedTuple):
     ) -> list[Example]:
         """Build the examples of one voice, which differ in the order of the names and in the cue.
 
-        `cues` has the words of the cue for each antecedent: 0 for the agent, 1 for the patient and 2 for the third
-        person; `focal` is the number of people whom the cue may pick.
+        Args:
+            cues: words of each cue, keyed by the antecedent that the cue picks: 0 for the agent, 1 for the patient, 2
+                for the third person.
+            focal: number of people among whom the cue decides: 2 for agent and patient, 3 for all.
         """
         language = self.place.language
         around = plan.tokens(fill_event(self.frame.texts[voice], self.predicate))
@@ -176,7 +181,10 @@ class _Scene(NamedTuple):
 
 
 class OctadGenerator:
-    """Generator of octads (eight examples of a predicate, in two states, voices and orders of names) in one language.
+    """Generator of octads in one language.
+
+    An octad has eight examples with one predicate, one for each combination of two states, two voices and two orders of
+    the names.
 
     Args:
         quads: generator of the quads, which draws the names and the optional insertions.
@@ -202,9 +210,10 @@ class OctadGenerator:
         }
 
     def draw_from(self, split: str, stratum: str, chance: random.Random) -> Callable[[QuadIdentity], list[Example]]:
-        """Return a function that draws the octads (eight examples of a predicate with two states) of one stratum.
+        """Return a function that draws an octad of one stratum (part of a split, such as "main") at each call.
 
-        For training it always draws a new sentence; for dev and test it uses `EVALUATION_SENTENCES` sentences in turn.
+        An octad has eight examples with one predicate. In training, each call draws a new random sentence for the
+        octad. In dev and test, `EVALUATION_SENTENCES` sentences are drawn once, and the calls use them in turn.
         """
         if self.texts is not None:
             plans = text_plans(self.texts[split], split, chance)
@@ -216,9 +225,10 @@ class OctadGenerator:
         return lambda place: build(next(plans), place, chance)
 
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
-        """Build the eight examples of a predicate and two states whose pairs with it have the requested level.
+        """Build an octad: the eight examples of a predicate with two states.
 
-        At level L1, these are only the four examples in one voice.
+        The pairs of the predicate with the two states have the level `place.stratum` if this is a level, otherwise L0.
+        At level L1, only the four examples in one voice are built.
         """
         level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)

@@ -49,12 +49,16 @@ class QuadIdentity(NamedTuple):
 
 
 class QuadGenerator:
-    """Generator of quads (a scene in every combination of cue and candidate order) in one language.
+    """Generator of quads in one language.
 
-    A test sentence has at most `test_asides` asides, which are inserted sentences.
+    In a quad, each of m cues is combined with m orders of the same m candidates; m is mostly 2.
+
+    Args:
+        test_asides: maximum number of asides in a test item. An aside is an inserted sentence that mentions no
+            candidate, such as "Time passed slowly."
 
     Raises:
-        UserError: the lexicon has fewer asides.
+        UserError: the lexicon has fewer than `test_asides` asides.
     """
 
     def __init__(self, lexicon: Lexicon, holdout: Holdout, test_asides: int = MAX_TRAINING_ASIDES) -> None:
@@ -75,7 +79,11 @@ class QuadGenerator:
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a set-cue type, such as gender: each of m candidates is the antecedent in m cyclic orders."""
+        """Build a quad of a set-cue type, such as gender, with m candidates.
+
+        There are m cues, each of which picks a different candidate. Each cue is combined with m orders of the
+        candidates, which are the cyclic shifts of one order.
+        """
         explicit = "list" not in template.slots
         if content.type == "selection":
             entities = self._selection(2 if explicit else _sample_size(6, chance), place.split, chance)
@@ -122,7 +130,11 @@ class QuadGenerator:
     def role_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a role-cue type, such as voice: two cues that pick different names, in both name orders."""
+        """Build a quad of a role-cue type, such as voice.
+
+        One cue picks the name in slot {A} of the template, the other picks the name in slot {B}. Each cue is combined
+        with both assignments of the two names to the slots.
+        """
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
         others = self.holdout.distractors(content.type, gender, place.split) if "x" in template.slots else []
@@ -217,7 +229,10 @@ class QuadGenerator:
     def _agreeing(
         self, wanted: Sequence[tuple[str, str]], template: Template, split: str, chance: random.Random
     ) -> list[Entity]:
-        """Draw one entity with a different noun for each (class, number) in `wanted`; return them in random order."""
+        """Draw one entity for each (noun class, grammatical number) in `wanted`; no two of them have the same noun.
+
+        The entities are returned in random order.
+        """
         taken: set[Noun] = set()
         entities = []
         for kind, number in chance.sample(wanted, len(wanted)):
@@ -229,7 +244,10 @@ class QuadGenerator:
         return entities
 
     def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw (class, number) pairs with different pronouns; cue type "number" needs both a singular and a plural."""
+        """Draw a (noun class, grammatical number) pair for each entity of a quad; all pairs have different pronouns.
+
+        For the cue type "number", at least one of the pairs is singular and at least one is plural.
+        """
         *people, thing = _SINGULAR
         if kind == "gender":
             return people
@@ -253,9 +271,11 @@ class QuadGenerator:
         return self.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """Draw the optional insertions {intro}, {gap} and {aside}, each of which is empty in half of the draws.
+        """Draw the texts of three optional insertions, each of which is "" in half of the draws.
 
-        If `test_asides` is above `MAX_TRAINING_ASIDES`, test sentences have 0 to `test_asides` asides instead.
+        The insertions are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside},
+        up to `MAX_TRAINING_ASIDES` sentences such as "All was quiet." If `test_asides` is above this maximum, the
+        number of these sentences in test items is drawn uniformly from 0 to `test_asides`.
         """
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
@@ -308,15 +328,21 @@ def make_example(
     cell: str = "",
     event_names: Sequence[tuple[int, int]] | None = None,
 ) -> Example:
-    """Build the example of one cell of a quad or octad: one cue, one order of the candidates and one pronoun.
+    """Build one example of a quad or octad: the one with a given cue, order of the candidates and pronoun.
 
     Args:
-        written, place: rendered sentence or text, and identity of the quad.
-        factors: factors that the caller knows; the other factors are added to this dictionary.
-        antecedent, which, order: slot of the antecedent, index of the pronoun, and index of the candidates' order.
-        focal: number of slots, from the first, between which the cue decides; None for all slots.
-        cell: further condition, such as the voice; cells with the same order, pronoun and `cell` are a minimal pair.
-        event_names: (slot, index of the mention) of both names in the event, for texts with mentions outside it.
+        written: rendered text with this cue and this order.
+        place: identity of the quad or octad.
+        antecedent: index of the slot (placeholder of a candidate in the template) that has the antecedent.
+        which: index of the pronoun in the text.
+        order: index of the order of the candidates among the orders in the quad.
+        factors: attributes of the example, such as its cue type. The attributes that follow from the other arguments
+            are added to this dictionary.
+        focal: number of slots, counted from the first, among whose candidates the cue decides; None for all slots.
+        cell: further condition, such as the voice. Examples of the quad or octad with the same order, the same pronoun
+            and the same `cell` are a minimal pair.
+        event_names: for a text that mentions the names outside its event as well, (slot, index of the mention among the
+            mentions in this slot) of both names in the event.
     """
     text, slot_spans, slot_words, pronoun_spans, pronoun_words, in_order = written
     candidates = tuple([slot_spans[slot] for slot in in_order])
@@ -342,5 +368,5 @@ def make_example(
 
 @cache
 def _focal(in_order: tuple[int, ...], count: int) -> str:
-    """Return the indices of the candidates in the first `count` slots, as in the factor `focal`."""
+    """Return the factor `focal`, the comma-separated indices of the candidates in the first `count` slots."""
     return ",".join(map(str, sorted(map(in_order.index, range(count)))))

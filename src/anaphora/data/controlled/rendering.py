@@ -22,7 +22,10 @@ class NounPhrase(NamedTuple):
 
 
 class RenderedSentence(NamedTuple):
-    """Text with the character spans and word numbers (from 1, without punctuation) of its candidates and pronouns."""
+    """Text with the positions of its candidates and pronouns, as character spans and as word numbers.
+
+    Words are numbered from 1; punctuation marks are not counted.
+    """
 
     text: str
     slot_spans: tuple[tuple[Span, ...], ...]  # of the heads in each numbered slot

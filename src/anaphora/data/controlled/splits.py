@@ -1,15 +1,17 @@
 """Division of words among splits, so that no cue of a test item occurs with the same candidate in training.
 
-Nouns and predicates are divided into five cosets each (coset = shuffled index mod 5), names into ten.
+A cue is the word or phrase that decides which candidate is the antecedent. Nouns and predicates are shuffled and
+divided into five sets each, called cosets (index modulo 5); names are divided into ten cosets.
 
-Selection: the cues of a scene (quad) come from one coset t. Test quads use nouns of coset t, dev quads nouns of coset
-t + 1, and training quads nouns of the other three.
-Gender, number, animacy: the cue is the pronoun. Held-out nouns are in four groups. Nouns of group 0 occur with subject
-forms only in test, nouns of group 1 with possessive forms only in test; the same holds for groups 2 and 3 and dev. All
-other nouns occur only in training, with any form.
-Role types: type k uses the names of coset 2k only in test and those of coset 2k + 1 only in dev. The cue types
-`composition` and `short_text` use the names of the type `voice`. `WithheldPairs` defines the pairs of predicate and
-state that occur in training.
+- Cue type `selection`: the cues of a quad are predicates of one coset t. Quads in test use nouns of coset t, quads in
+  dev use nouns of coset t + 1, and quads in training use nouns of the other three cosets.
+- Cue types `gender`, `number` and `animacy`: the cue is the pronoun. There are four groups of held-out nouns. Nouns of
+  group 0 occur with pronouns in subject form only in test, and nouns of group 1 with pronouns in possessive form only
+  in test. Nouns of group 2 occur with subject forms only in dev, and nouns of group 3 with possessive forms only in
+  dev. All other nouns occur only in training, with any form.
+- Role-cue types: the role-cue type with index k uses the names of coset 2k only in test, and the names of coset 2k + 1
+  only in dev. The cue types `composition` and `short_text` use the names of the cue type `voice`. `WithheldPairs`
+  defines the pairs of predicate and state that occur in training.
 """
 
 from __future__ import annotations
@@ -86,15 +88,18 @@ class Holdout:
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names for the third person, {x}: `role_names`, and in training the distractor-only names too."""
+        """Return the names that a third person, in the slot {x}, may have in a split.
+
+        These are the names that `role_names` returns and, in training, also the distractor-only names.
+        """
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
 
 
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
-    """Divide the words of a lexicon at random into cosets, and names made of its syllables into training and test.
+    """Divide the words of a lexicon at random into cosets, and its invented names into names for training and for test.
 
-    `shared_nouns` is the share of the nouns of each agreement class that are not held out, from 0 to 1.
+    `shared_nouns` is the share, from 0 to 1, of the nouns of each class in `AGREEMENT_CLASSES` that are not held out.
     """
 
     def cosets_of(purpose: str, items: Sequence[Item], count: int) -> tuple[tuple[Item, ...], ...]:
@@ -120,9 +125,9 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent a name from each pair of different syllables, in random order; half of the English ones have a third.
+    """Invent names, each from an ordered pair of different syllables of the lexicon, and return them in random order.
 
-    Names that are words of the lexicon are left out.
+    In English, a third syllable is added to half of the names. Names that are words of the lexicon are left out.
     """
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
@@ -143,8 +148,9 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
     """Return the four held-out groups and the shared group of nouns, from five cosets.
 
-    The shared group is the fifth coset; nouns move to it from the ends of the other four if it must grow, and from it
-    to the others if it must shrink. Each held-out group thus only loses nouns if the share grows.
+    The groups are at first the five cosets; the fifth one is the shared group. If the share `shared` requires a larger
+    shared group, the last nouns of the held-out groups are moved to it. If the share requires a smaller one, its last
+    nouns are moved to the held-out groups. A larger share thus never adds a noun to a held-out group.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -190,7 +196,10 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states that refer to `participant` after a predicate and whose pair with it has the level."""
+        """Return the states with which the pronoun refers to `participant` after a predicate.
+
+        Only the states that form a pair of the given level with the predicate are returned.
+        """
         key = predicate.name, participant, level
         if key not in self._states:
             fitting = self.content.states_of(predicate.kind, participant)

@@ -36,14 +36,18 @@ class Template:
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """Return the form of each pronoun slot of the template: two if it has {he:1} and {he:2}, else at most one."""
+        """Return the forms of the pronouns in the template, such as "he" for the subject form.
+
+        There are two forms if the template has numbered pronoun slots, such as {he:1} and {he:2}. Otherwise there is
+        one form, or none if the scenario determines the form.
+        """
         forms = {match[2] or "1": match[1] for match in slot_matches(self.tokens) if match[1] in lexicon.PRONOUN_FORMS}
         return tuple(forms[key] for key in sorted(forms))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Words of one situation for the named slots of templates: alternatives by slot."""
+    """Situation that a template can describe: for each of several named slots of the template, one or more texts."""
 
     name: str  # index in the file, from 0
     shared: Mapping[str, tuple[str, ...]]  # slots with the same words for both antecedents
@@ -53,7 +57,7 @@ class Scenario:
 
 @dataclass(frozen=True, kw_only=True)
 class CueTypeContent:
-    """Templates and scenarios of one cue type in one language; set cues have no scenarios."""
+    """Templates and scenarios of one cue type in one language; the types in `SET_CUE_TYPES` have no scenarios."""
 
     type: str
     templates: tuple[Template, ...]
@@ -95,14 +99,18 @@ def _alternatives(written: Mapping[str, str | list[str]]) -> dict[str, tuple[str
 
 
 def slot_matches(tokens: Sequence[str]) -> list[re.Match[str]]:
-    """Return a match for each token that is a slot, with its name and, if written, the number of the pronoun."""
+    """Return a regular-expression match for each token that is a slot.
+
+    Group 1 is the name of the slot. Group 2 is the number in a pronoun slot such as {he:2}, and None in other slots.
+    """
     return [match for match in map(SLOT.fullmatch, tokens) if match]
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Fill the slots that have a value; values may contain further slots.
 
-    The value of {form}, a pronoun, becomes the slot of its form.
+    The value for the slot {form} is a pronoun, such as "himself". This slot is replaced by the slot for all pronouns of
+    the same form, such as {himself}.
     """
     result: list[str] = []
     for token in tokens:
@@ -118,9 +126,10 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
 
 
 def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
-    """Fill {intro}, {gap} (between commas) and {aside}, or remove them if their text in `pools` is "".
+    """Fill the slots {intro}, {gap} and {aside} with their texts in `pools`; a slot with the text "" is removed.
 
-    Other slots are kept, and superfluous punctuation is removed.
+    The text of {gap} is put between commas. Of adjacent punctuation marks, only the strongest remains (see
+    `_tidy`). Other slots stay unfilled.
     """
     fillers = {f"{{{name}}}": pools[name].split() for name in POOLS}
     if fillers["{gap}"]:
