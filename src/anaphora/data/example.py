@@ -133,7 +133,7 @@ _ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}  
 
 
 def unchecked_example(*fields: Any) -> Example:
-    """Build an example from all its fields, in order, without the checks, which would take most of the time."""
+    """Build an example from all its fields, in order, without the checks of `Example`, which are slow."""
     example = object.__new__(Example)
     for assign, value in zip(_ASSIGN.values(), fields, strict=True):
         assign(example, value)
@@ -189,10 +189,10 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
-    """Return about `most` examples, as evenly spaced whole groups; all examples if `most` is None.
+    """Return the examples of evenly spaced whole groups, about `most` in total; all examples if `most` is None.
 
-    A group may be a quad: a scene in every combination of cue and candidate order. The sample may be unbalanced: some
-    types of cue may have more examples than others, even if all have the same number in `examples`.
+    In the built-in corpus, most groups are quads (two cues, each with both orders of the candidates). The sample may
+    have more examples of some cue types than of others, even if `examples` has the same number of each.
     """
     if most is None:
         return list(examples)
@@ -200,19 +200,19 @@ def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Return the indices of about `most` items, as evenly spaced whole groups; an item with group "" is alone."""
+    """Return the indices of about `most` items, in evenly spaced whole groups; an item with group "" forms a group."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
 
 
 def items_by_group(groups: Sequence[str]) -> dict[str, list[int]]:
-    """Return the item indices of each group, in order of first occurrence; an item with group "" is alone."""
+    """Return the item indices of each group, in order of first occurrence; an item with group "" forms a group."""
     return indices_by(group or f"alone {number}" for number, group in enumerate(groups))
 
 
 def shared_questions(questions: Iterable[Question], others: Iterable[Question]) -> int:
-    """Count the (text, pronoun start) pairs that `others` contains too; precomposed and decomposed accents match."""
+    """Count the (text, pronoun start) pairs in `questions` that `others` also contains, after Unicode normalisation."""
 
     def composed(question: Question) -> Question:
         text, start = question
@@ -324,7 +324,7 @@ def _reserved_factor(name: str, factors: Mapping[str, str], allowed: str) -> Use
 
 
 def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
-    """Check that the factor `name` lists starts of mentions."""
+    """Check that the factor `name` is a comma-separated list of offsets at which spans in `entities` start."""
     starts = {str(start) for mentions in entities for start, _ in mentions}
     if not set(factors[name].split(",")) <= starts:
         raise _reserved_factor(name, factors, "starts of mentions, as in '0,13'")
@@ -346,10 +346,10 @@ def format_span(span: Span) -> str:
 def _checked_extents(
     factors: Mapping[str, str], length: int, candidates: Sequence[Sequence[Span]], new_indices: Sequence[int]
 ) -> dict[str, str]:
-    """Check the factors `extent` and `extents`, spans of whole mentions, and return them with candidates in text order.
+    """Check the factors `extent` and `extents` (spans of whole mentions); return them with candidates in text order.
 
-    The text has `length` characters. `candidates` and the given factors are in the record's order; `new_indices` are
-    the candidates' indices in text order.
+    `length` is the number of characters of the text. The given candidates and factors have the order of the record;
+    `new_indices` has the index in text order of each candidate of the record.
     """
 
     def is_span(written: str) -> bool:

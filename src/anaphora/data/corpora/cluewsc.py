@@ -1,8 +1,9 @@
 """Reader of CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false).
 
 All rows about the same pronoun of a text become one example. Candidates with the same words and the same label are
-mentions of one entity. If all rows of a pronoun are "false", the example has no antecedent; a single "true" row is kept
-too, since "none of the candidates" is another possible answer. Indices in the files count code points from 0.
+mentions of one entity. If all rows of a pronoun are "false", the example has no antecedent. A pronoun with a single row
+becomes an example with one candidate: even if this is the antecedent, the answer is open, since "none of the
+candidates" is another possible answer. Indices in the files count code points from 0.
 """
 
 from __future__ import annotations
@@ -92,9 +93,11 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reader: reading.RowReader) -> Example:
-    """Build the example of one pronoun; of two overlapping candidates, the correct or else the first one is kept.
+    """Build the example of one pronoun from its labelled candidates (`claims`).
 
-    Of a candidate that is labelled both true and false, "true" is kept.
+    Of two overlapping candidates, the one labelled "true" is used and the row of the other is dropped; if both have the
+    same label, the first in the text is used. If two rows label the same candidate, one as "true" and one as "false",
+    the candidate is "true".
     """
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []

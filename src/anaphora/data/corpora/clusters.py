@@ -7,7 +7,8 @@ with a sentence number for each word in `sent_id`), and clusters of [start, end]
 - `clusters` with `cased_words`, the input of wl-coref, and `span_clusters`, its output: the word after it (exclusive);
 - `clusters_token_offsets`, the output of maverick: the last word (inclusive).
 
-For `clusters`, the setting `ends` therefore states the kind of end; without it, the spans of the file must show it.
+The setting `ends` therefore states whether the ends in the field `clusters` are inclusive or exclusive. If it is not
+set, the spans in the file must show this.
 Head words follow the rules of `unparsed_head`; the parts of speech in `pos` are optional.
 """
 
@@ -70,8 +71,8 @@ class ClusterDocument:
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
-    In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
-    file, or a folder without official splits, is split at random.
+    In a folder, each file has the split that `official_split` returns. If only some files have a split, the mentions of
+    the other files are dropped. A single file, or a folder without official splits, is split at random.
 
     Raises:
         UserError: no file is found, a line is invalid (the message names the file and the line), two mentions cross,
@@ -96,8 +97,10 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
     """Return the documents of a file.
 
-    `ends` is "inclusive" or "exclusive"; if it is None, the spans must show which. It does not apply to fields whose
-    ends are fixed. Error messages call it `setting`.
+    Args:
+        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None if the spans
+            in the file must show which of the two holds. Fields that always have the same kind of end ignore `ends`.
+        setting: name of the setting for `ends`, for error messages.
 
     Raises:
         UserError: a line is invalid, the file has no document, or the spans do not show whether ends are inclusive.
@@ -179,7 +182,11 @@ def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 
 def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
-    """Return the part of speech of each word from one list or a list per sentence; () if `tags` is None."""
+    """Return the part of speech of each word.
+
+    `tags` is a list with one tag for each word, or a list of such lists, one for each sentence. If `tags` is None, the
+    result is ().
+    """
     if tags is None:
         return ()
     lists = isinstance(tags, list) and all(isinstance(each, list) for each in tags)
@@ -192,10 +199,14 @@ def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
 def _proven_ends(
     path: Path, parsed: Sequence[tuple[str, Mapping[str, Any], str, Sequence[Sequence[str]]]], setting: str
 ) -> str:
-    """Return whether the ends of a file's spans are "inclusive" or "exclusive", as the spans themselves prove.
+    """Infer from the spans in a file whether their ends are inclusive or exclusive; return "inclusive" or "exclusive".
 
-    A span [n, n] would be empty if ends were exclusive; an end equal to the number of words would be out of range if
-    they were inclusive. Fields whose ends are fixed are ignored; without other spans, "exclusive" is returned.
+    A span [n, n] shows that ends are inclusive, since it would otherwise be empty. An end equal to the number of words
+    shows that ends are exclusive, since it would otherwise be out of range. Fields that always have the same kind of
+    end are ignored. If no other field has a span, the result is "exclusive".
+
+    Raises:
+        UserError: the spans show both kinds of end or neither, or a span is out of range.
     """
     proofs: dict[str, str] = {}
     undecided = False
@@ -238,7 +249,10 @@ def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
 
 
 def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Return the clusters with exclusive ends, from spans with "inclusive" or "exclusive" `ends` in `count` words."""
+    """Convert the clusters of a document of `count` words to tuples of spans with exclusive ends.
+
+    `ends` says whether the ends in `clusters` are "inclusive" or "exclusive".
+    """
     beyond = int(ends == "inclusive")
     allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"
     first_place: dict[tuple[int, int], str] = {}

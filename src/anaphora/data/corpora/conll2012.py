@@ -50,8 +50,9 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; parts of a document stay in one split.
 
-    In a folder, the splits are those of `official_split`, and the mentions of files without one are dropped. A single
-    file, or a folder without official splits, is split at random. Documents must be in `data.language`.
+    In a folder, each file has the split that `official_split` returns. If only some files have a split, the mentions of
+    the other files are dropped. A single file, or a folder without official splits, is split at random. Documents must
+    be in `data.language`.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
@@ -114,10 +115,11 @@ def _pieces(name: str) -> set[str]:
 
 
 def official_split(name: str) -> str | None:
-    """Return the official split of a file; None if its path names none.
+    """Return the official split that the path of a file names; None if the path names no split.
 
-    The split is the first or last word of a folder's name, or of a part of the file name between dots: train,
-    development, dev or test. Hyphens and underscores separate words; words in the middle may belong to a title.
+    The names of folders, and the parts of the file name between dots, are divided into words at hyphens and
+    underscores. A split is named by a first or last word that is train, development, dev or test. Words in the middle
+    are ignored, since they may belong to a title.
     """
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}
@@ -223,7 +225,10 @@ class _PartBuilder(DocumentBuilder):
         return self.built(self.name, mentions, reasons, blanks_after(self.words), self.factors, self.group)
 
     def _check_columns(self) -> None:
-        """Check that the columns of words and tags are not swapped: not all words may be tags unless a tag is one."""
+        """Check that the column of words and the column of tags are not swapped.
+
+        They count as swapped if all words are known part-of-speech tags, but no cell of the other column is one.
+        """
         if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(is_tag(tag) for (tag,) in self.tags):
             raise UserError(
                 f"{self.where}, word: all words of {self.name} are parts of speech, such as {self.words[0]!r}; the "

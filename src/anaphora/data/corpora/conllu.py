@@ -50,7 +50,9 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield a file's documents, each with its `Lost` annotations; `corpus` is a factor and the prefix of their names.
+    """Yield (document, annotations that cannot become a mention) for each document of a file.
+
+    `corpus` is the value of the factor `corpus` of each document, and the first part of its name.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -142,9 +144,10 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 
 def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
-    """Check that the text in `# text =` equals that of the words, except for repeated spaces; "" matches any words.
+    """Check that the text of a sentence in `# text =` equals the text of its words, except for repeated spaces.
 
-    The text may include the traces of the sentence. The message shows both texts around the first difference.
+    `text` may also contain the traces of the sentence, which are not among its words. If `text` is "", nothing is
+    checked. The error message shows both texts around the first difference.
     """
     text, words = " ".join(text.split()), " ".join(words.split())
     if text != words:
@@ -179,7 +182,11 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         self._governors: list[tuple[str, str, int | None]] = []  # location, HEAD and word index of each of its rows
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the names of the parts of brackets; their declaration must come before the document's first word."""
+        """Set the declared names of the parts of brackets.
+
+        Raises:
+            UserError: the declaration is not above the first sentence of the document.
+        """
         if self.words:
             raise UserError(
                 f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
@@ -323,7 +330,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
         """Return the index of the head word that a bracket gives in one of the named fields.
 
-        None if it gives no head, or if the head is an empty node or a trace.
+        The result is None if the bracket gives no head word, or if the head is an empty node or a trace.
         """
         number = 0 if self.fields is None else self.fields.head(opening, names)
         row, rows = opening.row + number - 1, closing.row - opening.row + 1

@@ -47,7 +47,10 @@ class Mention(NamedTuple):
 def unparsed_mention(
     words: Sequence[str], tags: Sequence[Sequence[str]], first: int, end: int, entity: str, language: str
 ) -> Mention:
-    """Return the mention of words `first` to `end` (exclusive); words and tags, not a parse, give its head and form."""
+    """Return the mention that consists of the words from `first` to `end` (exclusive).
+
+    The head word and the form of the mention are inferred from its words and their tags, without a parse.
+    """
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
 
@@ -107,7 +110,7 @@ class DocumentBuilder:
 
 
 def _check_language(document: Document, path: Path) -> None:
-    """Check that the first 500 words of a document, without placeholders, are in the language of the setting."""
+    """Check that the first 500 words of a document, without placeholders, are in the language `data.language`."""
     words = [word for place, word in enumerate(document.words) if place not in document.placeholders]
     language = language_of("".join(words[:500]))
     if words and language != document.language:
@@ -242,7 +245,8 @@ def _mentions_in_passages(
 ) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
     """Yield (passage, mention, earlier mentions), ordered by head, for the mentions of passages without placeholders.
 
-    Mentions inside the mention do not count as earlier. Mentions that are not yielded are appended to `dropped`.
+    The earlier mentions are those in the passage with an earlier head word, except mentions inside the mention itself.
+    Mentions that are not yielded are appended to `dropped`, with the reason.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}

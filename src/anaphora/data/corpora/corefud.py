@@ -43,9 +43,9 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the files at `data.path`, not in subfolders, and the split of each whose name ends in train, dev or test.
+    """Return the files at `data.path`, and the splits of those files whose names end in train, dev or test.
 
-    A single file may have any name and has no split.
+    Subfolders are not searched. A single file may have any name, and no split is returned for it.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():

@@ -60,8 +60,8 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
     """Return the path of an existing file or folder, with "~" expanded.
 
     Raises:
-        UserError: the path does not exist, or names a data set on the hub; the message names the setting and the files
-            that it needs.
+        UserError: the path does not exist, or names a data set on the hub; the message names the setting and the
+            needed files.
     """
     needed = f"; needed: {files}" if files else ""
     if is_hub(path):
@@ -169,7 +169,18 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 def check_one_split(
     first_of: dict[tuple[str, str], tuple[str, str | None]], where: str, name: str, value: str, split: str | None
 ) -> None:
-    """Check that a row is in the split of the first row with its group or minimal pair, recorded in `first_of`."""
+    """Check that a row is in the same split as the first row with the same group or the same minimal pair.
+
+    Args:
+        first_of: location and split of the first row with each (name, value); a new (name, value) is added.
+        where: location of the row.
+        name: "group" or "minimal_pair".
+        value: group or minimal pair of the row; "" if there is none.
+        split: split of the row.
+
+    Raises:
+        UserError: the first row is in another split.
+    """
     earlier, its_split = first_of.setdefault((name, value), (where, split))
     if value and split != its_split:
         raise UserError(
@@ -189,7 +200,11 @@ def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
 
 
 def group_key(item: Example | Text) -> str:
-    """Return the key of items that must stay in one split: the group, else the minimal pair, else the text."""
+    """Return a key that is equal for items that must stay in one split.
+
+    The key is the group of the item. If the item has no group, the key is its minimal pair. If it has neither, the key
+    is its text.
+    """
     return item.group or (item.minimal_pair if isinstance(item, Example) else "") or item.text
 
 
@@ -206,9 +221,10 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 
     Besides `read`, the module may have:
 
-    - `ORIGIN`, or `ORIGINS` by kind: files that the reader needs, and their licence; a generated corpus has none.
-    - `files`: function from the settings to the files that determine the items, by name; their content is part of the
-      cache key. By default `files_at_path`.
+    - `ORIGIN`: description of the files that the reader needs, and their licence. A reader of several corpora has
+      `ORIGINS` instead, a dictionary keyed by `data.kind`. A generated corpus has neither.
+    - `files`: function from the settings to the files that determine the items, keyed by name. The content of these
+      files is part of the cache key. If the module has no such function, `files_at_path` is used.
     - `known_words`: function from the settings to words that a tokenizer should not split.
     - `DECONTAMINATES`: whether the reader itself drops items that share words with `data.without`.
     """
@@ -216,10 +232,10 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 
 
 def origin_of(settings: Data) -> Origin:
-    """Return the files that `data.path` may name, and their licence.
+    """Return a description of the files that `data.path` may name, and their licence.
 
-    Both are "" for a generated corpus, and for a reader from outside the package, since it may need other files than
-    the reader from which it is derived.
+    Description and licence are "" for a generated corpus. They are also "" for a corpus that is registered from outside
+    the package, since its reader may need other files than the reader from which it is derived.
     """
     module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))

@@ -26,9 +26,10 @@ _MASK = "[MASK]"
 
 
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and a report on dropped rows; a minimal pair shares a group.
+    """Return the examples by split and a report on dropped rows; the two items of a minimal pair share a group.
 
-    In a folder, test.c.txt, if present, is the test split; otherwise the training file is split at random.
+    If `data.path` is a folder with the file test.c.txt, this file is the test split, and the training file is divided
+    into train and dev at random. Otherwise the training file is divided into train, dev and test at random.
     """
     path = existing_path(settings.path, ORIGIN.files)
     train, test = (path / TRAIN, path / TEST) if path.is_dir() else (path, None)
@@ -104,7 +105,11 @@ def masked_example(row: Row, corpus: str) -> Example:
 
 
 def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
-    """Split lines at blank lines; return (number of the first line, from 1, lines) for each group."""
+    """Split lines into groups at blank lines.
+
+    Returns:
+        For each group, the number of its first line (counted from 1), and its lines.
+    """
     runs = groupby(enumerate(map(str.strip, written), start=1), key=lambda line: bool(line[1]))
     groups = [list(run) for has_words, run in runs if has_words]
     return [(group[0][0], [line for _, line in group]) for group in groups]

@@ -63,11 +63,12 @@ class BracketFields:
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
         """Return the row number of the head within the mention, from 1, as given in the mention's opening bracket.
 
-        It is in a part with one of the `names`; of a list, as in `minspan`, it is the first number. The result is 0 if
-        none of these parts is declared, or all are empty.
+        The number is read from the part that has one of the `names`. If this part is a list, such as `minspan`, the
+        first number in the list is returned. The result is 0 if no part with these names is declared, or if all such
+        parts are empty.
 
         Raises:
-            UserError: a part is not a number from 1.
+            UserError: such a part is neither empty nor a number from 1.
         """
         for name in names:
             place = self.names.index(name) if name in self.names else len(bracket.parts)
@@ -137,10 +138,14 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
 
 
 def undeclared_entity(brackets: Brackets) -> int:
-    """Return the index of the part that is the entity in a file that does not declare the parts of its brackets.
+    """Infer which part of a bracket is the entity, for a file without a declaration, and return the index of this part.
 
-    With this part as the entity, all brackets must be matched. If brackets have several parts, the entity must also be
-    next to one of GUM's entity types; without entity types, there must be a bracket that closes without opening.
+    All brackets must be matched if this part is the entity. If brackets have several parts, there is a further
+    condition: the part must be next to one of GUM's entity types, or, if the brackets contain no entity types, at least
+    one mention must have separate opening and closing brackets.
+
+    Raises:
+        UserError: no part, or more than one part, meets these conditions.
     """
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
     closing = [bracket for bracket in brackets if bracket is not None and not bracket.opens]
@@ -164,8 +169,8 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
     """Check the declared parts against the brackets of a document.
 
     Raises:
-        UserError: a bracket has the wrong number of parts, or another part is the entity, since it is next to an entity
-            type or leaves fewer brackets unmatched.
+        UserError: a bracket has the wrong number of parts, or the brackets contradict the declared entity: another part
+            is next to an entity type, or fewer brackets are unmatched if another part is taken as the entity.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -204,7 +209,10 @@ def _unbalanced(brackets: Brackets, place: int) -> int:
 
 
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
-    """Return the index, 0 or 1, of the part next to an entity type in every bracket; None for neither or both."""
+    """Return the index, 0 or 1, of the part that is next to an entity type in every opening bracket.
+
+    The result is None if neither of the first two parts, or both of them, are entity types in every bracket.
+    """
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):
         return None

@@ -44,7 +44,7 @@ def _example(row: Row) -> Example:
 
 
 def _offset_span(row: Row, field: str) -> Span:
-    """Return the character span of a field's words in the text; the field's offset is its start."""
+    """Return the character span of the words in a field; the column "<field>-offset" gives the start of the span."""
     words, offset = reading.text_of(row, field), str(row[f"{field}-offset"])
     start = whole_number(offset)
     if start is None:

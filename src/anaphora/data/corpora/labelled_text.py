@@ -170,10 +170,11 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
 
 
 def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
-    """Return the rows with labels such as 1.0 or 1.00 written as 1.
+    """Return the rows with whole-number labels such as 1, 1.0 and 1.00 written in the same way.
 
-    If the data have labels such as 1.5 and no label 1, they are written as 1.0. Labels such as 1.50 stay, which may be
-    numbers of chapters. pandas writes a column of whole numbers as 1.0 if some rows have no label.
+    They are written as 1. Only if other labels have a fraction, such as 1.5, and the label 1 does not occur, they are
+    written as 1.0. Labels with a fraction are not changed: 1.5 and 1.50 may be two numbered sections. Labels such as
+    1.0 occur because pandas writes whole numbers in this form if some rows have no label.
     """
     labels = {row.label or "" for rows in rows_by_split.values() for row in rows}
     decimals = {label: match.groups() for label in labels if (match := _DECIMAL.fullmatch(label))}
@@ -190,9 +191,10 @@ def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> d
 
 
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
-    """Return the rows of a file by split, from the column `split` if the rows have it, else from the file.
+    """Return the rows of a file by split.
 
-    If the file's name gives its split (`is_named`), the column may not contradict it.
+    If the rows have a column `split`, this column gives the split of each row. Otherwise all rows have the split of the
+    file, which is `split`. If the name of the file gives its split (`is_named`), the column must not contradict it.
     """
     if all(row.split is None for row in rows):
         return {split: list(rows)}
@@ -264,7 +266,11 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Return whether cells are distinct names that are all known, or that include a text and the label column."""
+    """Return whether the cells of a line are the header of a table.
+
+    This is so if no cell occurs twice, and if either all cells are known column names, or the cells include the name of
+    a text column and the name of the label column.
+    """
     has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
     return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)
 

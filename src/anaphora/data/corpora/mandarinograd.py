@@ -27,7 +27,10 @@ _WHERE, _WHAT = ("哪里", "哪儿"), "什么"
 
 
 def read(settings: Mandarinograd) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples by split and a report on dropped rows; both rows of a schema are a group and minimal pair."""
+    """Return the examples by split and a report on dropped rows.
+
+    The two rows of a schema share a group and are a minimal pair.
+    """
     return read_examples(settings, _example, tab_separated(existing_path(settings.path, ORIGIN.files), _COLUMNS))
 
 
@@ -86,7 +89,10 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Return the spans of the wanted words in sequence; the first may also be the end of a longer Chinese word."""
+    """Return the spans of the places where the wanted words follow one another in a sentence.
+
+    The first wanted word may also be the end of a longer Chinese word.
+    """
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Load a data set from the Hugging Face hub; return its splits by their names on the hub.
+    """Load a data set from the Hugging Face hub; return its splits, keyed by the names that they have on the hub.
 
     The data set is downloaded into the cache of `datasets`; if the hub cannot be reached, it is loaded from the cache.
 
@@ -45,7 +45,10 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
 
 @contextmanager
 def _offline_if_unreachable() -> Iterator[None]:
-    """Make `datasets` use only its cache in a `with` block if the hub cannot be reached, as with HF_HUB_OFFLINE=1."""
+    """Let the library `datasets` use only its cache inside a `with` block if the hub cannot be reached.
+
+    This has the same effect as the environment variable HF_HUB_OFFLINE=1.
+    """
     from datasets import config
 
     before = config.HF_HUB_OFFLINE

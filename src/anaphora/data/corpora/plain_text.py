@@ -1,9 +1,9 @@
 """Reader of plain text: .txt, .jsonl and wikitext, plain or gzipped, or from the hub.
 
-In a .txt file, each block of lines between blank lines is a Text of one paragraph; other Texts have one paragraph per
-line. In .jsonl and on the hub, each row is a Text, with `text` and an optional `title`. In wikitext (Merity et al.
-2017), each article is a Text: titles are written as " = Title = " between empty lines, headings with more equals signs,
-and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes `UNKNOWN_WORD`.
+In a .txt file, each block of lines between blank lines is a Text of one paragraph. In all other formats, each line of a
+Text is a paragraph. In .jsonl and on the hub, each row is a Text, with `text` and an optional `title`. In wikitext
+(Merity et al. 2017), each article is a Text: titles are written as " = Title = " between empty lines, headings with
+more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes `UNKNOWN_WORD`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], R
     """Return the texts by split and a report on dropped paragraphs.
 
     Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
-    without an official split are assigned to splits at random. It is an error if no text is left.
+    without an official split are assigned to splits at random.
+
+    Raises:
+        UserError: a file cannot be read, or no text is left.
     """
     splits: dict[str, list[Text]] = {split: [] for split in SPLITS}
     free: list[Text] = []
@@ -69,7 +72,10 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the file, or the folder's files, of known formats, keyed by relative path; hidden files are left out."""
+    """Return the files of known formats at a path, keyed by path relative to it, without hidden files.
+
+    If the path names a file, this is the only file, keyed by its name.
+    """
     there = division.files_below(division.existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -94,7 +100,10 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield (name, official split, documents) for each split on the hub; official splits are None if dev is missing."""
+    """Yield (name, official split, documents) for each split of a data set on the hub.
+
+    The official split is None if the data set has no dev split, or if the split is not train, dev or test.
+    """
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
@@ -115,7 +124,10 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Yield the documents of a file; each is a group, named by `place` (path in the data folder) and its number."""
+    """Yield the documents of a file, each with a group of its own.
+
+    The name of the group consists of `place`, the path of the file in the data folder, and the number of the document.
+    """
     match _format(path):
         case ".jsonl":
             for number, (where, row) in enumerate(json_lines(path), start=1):
@@ -130,7 +142,7 @@ def _documents(path: Path, place: str) -> Iterator[Text]:
 
 
 def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
-    """Yield the text of a row, unless it is empty."""
+    """Yield the document in a row; yield nothing if its text is empty."""
     if not isinstance(row.get("text"), str):
         raise UserError(f'{where}, text: it is missing; a document is written {{"text": "..."}}')
     title = row.get("title") or ""
@@ -164,7 +176,10 @@ def _plain(line: str) -> str:
 
 
 def _one_line(written: str) -> str:
-    """Join the lines of a paragraph: by a space, or without one next to a Chinese character or a full-width mark."""
+    """Join the lines of a paragraph with spaces.
+
+    No space is inserted next to a Chinese character or a full-width punctuation mark.
+    """
     lines = [*filter(None, (" ".join(line.split()) for line in written.split("\n")))]
     return "".join(line + " " * blank for line, blank in zip(lines, blanks_after(lines), strict=True)).strip()
 

@@ -47,7 +47,10 @@ class DroppedRowError(Exception):
 
 
 class RowReader:
-    """Converter of rows, with a count of all rows and (file and line, reason) of each dropped one."""
+    """Converter of the rows of a corpus to examples.
+
+    `rows` is the number of rows so far, and `dropped` lists (file and line, reason) for each dropped row.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
@@ -59,7 +62,7 @@ class RowReader:
         """Yield (file and line, converted row) for each row; a row is dropped if `make` raises `DroppedRowError`.
 
         Raises:
-            UserError: `make` raised it; file and line are added to the message.
+            UserError: `make` raises a `UserError`; file and line are added to its message.
         """
         for where, row in rows:
             self.rows += 1
@@ -273,7 +276,11 @@ def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple
 
 
 def _searches(name: str, text: str) -> Iterator[list[Span]]:
-    """Yield the occurrences of a name as written, without regard to case, and with -s or -es added."""
+    """Yield three lists of the occurrences of a name in a text.
+
+    The lists come from a search for the name as written, a search without regard to case, and a search without regard
+    to case for the name with -s or -es added.
+    """
     yield occurrences(name, text)
     lower = text.lower()
     if len(lower) == len(text):  # otherwise its offsets are not those of the text
@@ -322,10 +329,13 @@ def in_adjacent_groups(
 ) -> list[Example]:
     """Return copies of a file's examples with `group` and `minimal_pair` set, for files that do not name groups.
 
-    `examples` are in the order of the file. `questions` has a pair (key, answer) for each example, whose key is usually
-    the set of candidates. Adjacent examples with the same key form a group. Within a group, the first and second
-    example, the third and fourth, and so on are a minimal pair if their answers differ. The names of groups and of
-    minimal pairs begin with `corpus`.
+    Adjacent examples with the same key form a group. The first and the second example of a group are a minimal pair if
+    their answers differ, likewise the third and the fourth, and so on.
+
+    Args:
+        corpus: beginning of the names of all groups and minimal pairs.
+        examples: examples in the order of the file.
+        questions: (key, answer) of each example; the key is usually the set of the candidates.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])
@@ -354,9 +364,10 @@ def read_examples(
 def split_examples(
     train: Sequence[Example], test: Sequence[Example] | None, settings: ExternalCorpus
 ) -> dict[str, list[Example]]:
-    """Divide examples into train, dev and test at random, keeping groups together.
+    """Divide examples into train, dev and test, keeping groups together.
 
-    A public `test` part is the test split; otherwise `train` is divided by the settings' dev and test shares.
+    If `test` is given, it is the test split, and `train` is divided into train and dev at random. If `test` is None,
+    `train` is divided into all three splits at random. The settings give the shares of dev and test.
     """
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)

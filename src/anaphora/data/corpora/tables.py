@@ -52,8 +52,8 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     Raises:
         UserError: a row is invalid (the message names file, line or row, field, value and what is allowed), the offsets
             of Chinese texts are in another unit (`_OtherUnits`), only some rows have a split, a group or minimal pair
-            is in two splits, a minimal pair is in two groups although splits or folds are drawn by group, or there is
-            no row.
+            is in two splits, a minimal pair is in two groups although whole groups are assigned to splits or folds at
+            random, or there is no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: defaultdict[str | None, list[Example]] = defaultdict(list)  # by split
@@ -117,10 +117,11 @@ def _check_labels(example: Example) -> None:
 
 
 class _OtherUnits:
-    """Check for offsets of a file's Chinese texts in another unit than characters, such as bytes.
+    """Check whether the offsets of the Chinese texts in a file are in characters, or in another unit, such as bytes.
 
-    In Chinese, nearly every span covers whole words. But if, in all rows in which a unit gives other spans, the span of
-    the pronoun covers a pronoun in this unit and none in characters, then the file uses this unit.
+    In Chinese, wrong offsets are hard to detect, since nearly every span covers whole words. The pronouns decide
+    instead. The rows that count are those whose spans differ between characters and another unit. If, in all these
+    rows, the span of the pronoun covers a pronoun in the other unit but not in characters, the file uses this unit.
     """
 
     def __init__(self) -> None:
@@ -152,14 +153,21 @@ class _OtherUnits:
                 )
 
     def check(self) -> None:
-        """Raise the error for the first row if all rows fit another unit."""
+        """Check that there is no other unit that fits all rows.
+
+        Raises:
+            UserError: another unit fits all rows; the message shows the first row whose spans differ in this unit.
+        """
         for unit, message in self._first.items():
             if unit not in self._refuted:
                 raise UserError(message)
 
 
 def without_rows(path: Path, columns: str) -> UserError:
-    """Return the error for a table without rows; for a .csv file, it says that the first line must name `columns`."""
+    """Return the error for a table without rows.
+
+    For a .csv file, the message also says that the first line must name the columns `columns`.
+    """
     header = f" below its first line, which must name the columns {columns}" if path.suffix.lower() == ".csv" else ""
     return UserError(f"{path}: it has no rows{header}")
 
@@ -185,12 +193,12 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield ("file, line 3", cells by column) for each row of a .csv file that has a cell with text.
+    """Yield ("file, line 3", cells by column) for each row below the header of a .csv file.
 
-    Spreadsheets write empty rows above the header and at the end.
+    Rows without text in any cell, which spreadsheets write above the header and at the end, are skipped.
 
     Raises:
-        UserError: the file is not UTF-8, or as in `rows_below_header`.
+        UserError: the file is not UTF-8, or `rows_below_header` fails.
     """
     text = read_text(path)
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)

@@ -1,4 +1,4 @@
-"""Classes of words (pronoun, name, other noun, trace, placeholder), and head words of mentions without a parse.
+"""Classes of words (pronoun, proper noun, other noun, trace, placeholder), and head words of mentions without a parse.
 
 Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies. Any other tag, such as "-", "_",
 "*" or OntoNotes' XX, is ignored. Pronouns are a closed class, so that a word without a tag can be recognised as one.
@@ -71,9 +71,11 @@ _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 
 
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
-    """Return the class of a word, one of `FORMS`, from its first known tag, or else from the word itself.
+    """Return the class of a word, one of `FORMS`.
 
-    A known tag that is neither a pronoun's nor a name's gives "nominal".
+    If the word has a known part-of-speech tag, the first such tag decides: a tag of pronouns gives "pronoun", a tag of
+    proper nouns gives "proper", and any other tag gives "nominal". If the word has no known tag, the class is "pronoun"
+    for a word in the list of pronouns and "unknown" for any other word.
     """
     tag = next((each for each in tags if each in _TAGS), "")
     if tag:
@@ -103,8 +105,9 @@ def is_trace(word: str, tags: Sequence[str]) -> bool:
 def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozenset[int]:
     """Return the indices of a document's words that are placeholders for removed words.
 
-    [WORD] is always a placeholder. "_", "-" and "*" may be punctuation of the text: they are placeholders if they make
-    up more than half of the words; otherwise only a "_" with the tag of a word is a placeholder.
+    [WORD] is always a placeholder. If "_", "-" and "*" together are more than half of the words, all of them are
+    placeholders. Otherwise they may be punctuation of the text, and only a "_" that has the tag of a word is a
+    placeholder.
     """
     blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):
@@ -115,7 +118,10 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
 
 def lacks_words(text: str) -> bool:
-    """Return whether a text contains [WORD], or at least two "_" that are more than half of its words."""
+    """Return whether a text has placeholders for its words.
+
+    This is so if it contains [WORD], or if it contains "_" at least twice and more than half of its words are "_".
+    """
     words = text.split()
     return REMOVED_WORD in text or 2 * words.count(BLANKED_WORD) > max(len(words), 2)
 
@@ -146,8 +152,8 @@ def head_word(words: Sequence[str]) -> int:
 def unparsed_head(words: Sequence[str], tags: Sequence[Sequence[str]], language: str) -> int:
     """Return the index of a mention's head word without a parse.
 
-    In Chinese this is the last noun, name or pronoun by one of its tags, else the last word; in English, see
-    `head_word`.
+    In Chinese, this is the last word that is tagged as a noun, proper noun or pronoun; if there is no such word, it is
+    the last word. For English, see `head_word`.
     """
     if language != "zh":
         return head_word(words)

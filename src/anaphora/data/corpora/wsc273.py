@@ -1,12 +1,13 @@
-"""Reader of the Winograd Schema Challenge (Levesque et al. 2012), its first 273 schemas, and of PDP-60.
+"""Reader of two corpora: the first 273 schemas of the Winograd Schema Challenge (Levesque et al. 2012), and PDP-60.
 
-Two formats of the Winograd Schema Challenge are supported. The authors' WSCollection.xml has for each schema the text
+The Winograd Schema Challenge is read in one of two formats. The authors' WSCollection.xml has for each schema the text
 (txt1, pron, txt2), answers and correctAnswer (A, B, ...); of its 285 schemas, published results use the first 273. The
-common copy with [MASK] for the pronoun (Kocijan et al. 2019) consists of four-line blocks and always lists the correct
-answer first; candidates are sorted in text order, so that their order is no cue.
+widely used copy of Kocijan et al. 2019 consists of four-line blocks, with [MASK] in place of the pronoun. The copy
+always lists the correct answer first; the reader sorts candidates in text order, so that their order is no cue.
 
-Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016) are part of that copy: PDP.txt, also with [MASK] for
-the pronoun. Adjacent items whose first four words are the same are about one passage and share a group.
+PDP-60 are the Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016). They are read from the file PDP.txt
+of the same copy, which also has [MASK] in place of the pronoun. Adjacent items whose first four words are the same are
+about one passage and share a group.
 """
 
 from __future__ import annotations
