@@ -1,4 +1,4 @@
-"""Entry point of the command line: python -m anaphora train --help."""
+"""Entry point of `python -m anaphora`, for example of `python -m anaphora train --help`."""
 
 from anaphora.cli import main
 

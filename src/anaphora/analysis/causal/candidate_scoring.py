@@ -190,7 +190,7 @@ def _mask_alignment(tokens: int, pronoun: Sequence[int], masks: Sequence[int]) -
 
 
 def _completed(example: Example, candidate: int) -> tuple[str, Span]:
-    """Return the sentence with the prompt and a candidate appended, and the candidate's span."""
+    """Append the prompt and a candidate to the item's text; return the new text and the candidate's span in it."""
     start, end = example.pronoun
     prompt = example.text + PROMPTS[example.language].format(pronoun=example.text[start:end])
     words = _inside_a_sentence(example, candidate)
@@ -198,7 +198,7 @@ def _completed(example: Example, candidate: int) -> tuple[str, Span]:
 
 
 def _filled(example: Example, candidate: int) -> tuple[str, Span]:
-    """Return the sentence with a candidate in place of the pronoun, and the candidate's span."""
+    """Replace the pronoun by a candidate; return the new text and the candidate's span in it."""
     start, end = example.pronoun
     words = _inside_a_sentence(example, candidate)
     if example.text[start].isupper():

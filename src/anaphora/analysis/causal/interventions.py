@@ -149,7 +149,14 @@ class _Permutation(Edit):
 
 
 def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
-    """Return a random permutation of the tokens within each sentence: (B, T) segments -> (B, T) column indices."""
+    """Return a random permutation of the tokens of each sentence.
+
+    Args:
+        segments: index of each token's sentence, (B, T).
+
+    Returns:
+        Column of the token that moves to each position, (B, T).
+    """
     keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
     order = torch.empty_like(segments)
     return order.scatter(1, segments.argsort(dim=1, stable=True), keys.argsort(dim=1))

@@ -334,7 +334,10 @@ def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items:
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the drop in task accuracy with the best heads ablated, and the spread of the drops with random sets."""
+    """Return the drop in task accuracy if the best k heads are ablated together, on the items of the mask `items`.
+
+    The result also has the spread of the drops if random sets of heads are ablated instead.
+    """
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(

@@ -144,7 +144,7 @@ class LanguageModelSubject(EditedSubject):
                 yield row * length + position, whole
 
     def _recorded(self) -> Iterator[tuple[_Batch, dict[int, Tensor]]]:
-        """Yield each batch with the heads' outputs by layer, (B, H, S, D)."""
+        """Yield each batch and the outputs of all its heads, (B, H, S, D), keyed by the index of the layer."""
         for batch in self._batches:
             recorders = [ActivationRecorder() for _ in range(self.shape[0])]
             self._model.read([text.tokens for text in batch.texts], dict(enumerate(recorders)))

@@ -126,7 +126,7 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 def _dose(tests: CausalTests, mass: float) -> Dose:
     """Remove the weight `mass` from the pronoun's edge to the antecedent or, in a second test, from its other edges.
 
-    The remaining weights of the row do not change, so that the row sums to less than 1.
+    The remaining weights are not rescaled, so that the row sums to less than 1.
     """
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):

@@ -140,7 +140,10 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
 
 
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
-    """Return the share of answers that flip when the pronoun's rows come from the minimal pair's other sentence."""
+    """Return the share of answers that flip if the pronoun's rows come from the minimal pair's other sentence.
+
+    An answer flips if it becomes the answer to the other sentence. Only items of the mask `items` count.
+    """
     pairs = items & patch.pairs
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head
     return PatternPatching(

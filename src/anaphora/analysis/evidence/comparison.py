@@ -153,8 +153,8 @@ def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[He
         heads: the R chosen heads.
 
     Returns:
-        (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`, in bits: 0 for equal rows, 1
-        for rows without a common word, NaN if a head is ablated.
+        (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`, in bits: 0 for equal rows, 1 if
+        no word has weight in both rows, NaN if a head is ablated.
 
     Raises:
         UserError: there are fewer than two runs, or they differ in items or in a sentence's words.

@@ -172,7 +172,7 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a head of a trained control on development items, and measure its accuracy on other items.
+    """Choose a head of a trained control on development items, and measure the head's accuracy on other items.
 
     The accuracy of the model's answers is measured on the same items.
 

@@ -1,4 +1,4 @@
-"""Example sentences, selected by a fixed rule, with their maps merged to words."""
+"""Example sentences, selected by a fixed rule, with attention maps between words instead of tokens."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Measurement:
         return None if answers is None else answers.candidates[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """Return `Evidence` with the scores alone."""
+        """Return `Evidence` that contains only the scores."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -103,7 +103,7 @@ class Headline(Measurement):
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """Return `Evidence` with the scores and facts about the run."""
+        """Return `Evidence` that contains the scores and facts about the run, such as its seed."""
         config = self.run.config
         return replace(
             super().evidence(),
@@ -192,7 +192,10 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error that no main item of a split can be scored; it gives the number of items for each reason."""
+    """Return the error that no main item of a split can be scored.
+
+    The message gives the number of items that are left out for each reason.
+    """
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 

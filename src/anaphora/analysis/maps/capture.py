@@ -159,7 +159,8 @@ def no_pronoun_answers(run: Run) -> UserError:
 def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
-    Absent candidates, and "none of them" if the task does not allow it, are -inf.
+    The log-probability of an absent candidate is -inf, and so is that of "none of them" if the task does not allow this
+    answer.
 
     Raises:
         UserError: the model does not predict antecedents.

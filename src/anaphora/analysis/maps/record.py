@@ -164,7 +164,7 @@ def from_arrays(
 
 
 def _floating_array(weights: Any) -> NDArray[Any]:
-    """Convert weights to an array: arrays, lists, or tensors of any library that numpy can convert.
+    """Convert weights to an array; they may be arrays, lists, or tensors of any library that numpy can convert.
 
     Raises:
         UserError: the weights are not floating-point numbers, or differ in shape.
@@ -179,7 +179,10 @@ def _floating_array(weights: Any) -> NDArray[Any]:
 
 
 def _without_torch(weights: Any) -> Any:
-    """Convert torch tensors on any device, with or without gradients, to arrays, and half precision to float32."""
+    """Convert torch tensors to arrays, from any device and with or without gradients.
+
+    Half precision becomes float32. In a list or tuple, each entry is converted. Other weights are returned unchanged.
+    """
     if isinstance(weights, list | tuple):
         return [_without_torch(one) for one in weights]
     if not hasattr(weights, "detach"):

@@ -93,7 +93,7 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
 
 def items_path(path: Path) -> Path:
-    """Return the path of the file with the items of a file of attention rows."""
+    """Return the path of the JSON lines file with the items that belong to a Parquet file of attention rows."""
     return path.with_name(f"{path.stem}_items.jsonl")
 
 

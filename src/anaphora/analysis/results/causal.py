@@ -103,7 +103,7 @@ class FlippedByCount:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedPatching:
-    """Results of patching the pronoun's rows between sentences of any lengths, aligned token by token.
+    """Results of patching the pronoun's rows between sentences whose lengths may differ, aligned token by token.
 
     Attributes:
         pairs: number of items in minimal pairs whose two sentences have different, correct answers.
@@ -125,7 +125,7 @@ class PatternPatching:
         head: results with the head under test patched.
         layer, all_layers: results with all heads of that head's layer patched, and with all heads patched.
         cumulative: results with the best k heads patched.
-        aligned: results for minimal pairs of any lengths.
+        aligned: results for minimal pairs whose sentences may differ in length.
     """
 
     pairs: int
@@ -170,11 +170,13 @@ class HeadLevel:
     """Effects of the chosen head alone.
 
     Attributes:
-        antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to
-            antecedent are zeroed.
+        antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to antecedent
+            are zeroed.
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
-        pairs: number of items in minimal pairs of any lengths with different, correct answers to both sentences.
-        patch_flips: share of these items whose answer flips when the row comes from the other sentence.
+        pairs: number of items in minimal pairs whose two sentences have different, correct answers; their lengths may
+            differ.
+        patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's row comes
+            from there.
         exchange_items: number of items with a correct answer and a distractor.
         exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.

@@ -83,7 +83,8 @@ def calibration_by_language(
 def expected_calibration_error(shares: Floats, right: Bools) -> float:
     """Return the expected calibration error over 10 bins of equal width, Guo et al. 2017, equation 3.
 
-    The highest probability is the confidence; a tie counts as the share of tied answers that are right.
+    The confidence is the highest probability of an item's answers. If several answers tie, the correctness is the share
+    of these that are right.
     """
     confidence, correct = shares.max(axis=1), shares_right(shares, right)
     bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)

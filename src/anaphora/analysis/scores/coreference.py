@@ -32,7 +32,7 @@ class PrecisionRecall:
 
 @dataclass(frozen=True)
 class CoreferenceScores:
-    """Coreference scores of predicted clusters, the response."""
+    """Coreference scores of the predicted clusters of all documents."""
 
     muc: PrecisionRecall  # link-based score (Vilain et al. 1995)
     b_cubed: PrecisionRecall  # mention-based score B3 (Bagga and Baldwin 1998)
@@ -47,7 +47,7 @@ class CoreferenceScores:
 
 
 def coreference_scores(documents: Iterable[tuple[Clusters, Clusters]]) -> CoreferenceScores:
-    """Return the scores over documents, each a pair of key and response."""
+    """Return the coreference scores over all documents; each document is a pair of key and response."""
     sums = {name: np.zeros(4) for name in _MEASURES}
     for key, response in documents:
         for name, count in _MEASURES.items():

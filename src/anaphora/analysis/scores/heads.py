@@ -94,7 +94,7 @@ class HeadScores:
         return self.candidate_mass.shape[1], self.candidate_mass.shape[2]
 
     def at(self, head: Head, measure: str) -> Floats:
-        """Return one of `MEASURES` in one head: (N,)."""
+        """Return the values of one of `MEASURES` in one head: (N,)."""
         return np.asarray(getattr(self, measure)[:, head.layer, head.head], dtype=np.float64)
 
     def select(self, items: NDArray[np.bool_] | NDArray[np.int64]) -> HeadScores:
@@ -114,8 +114,8 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
     Items that cannot be scored (`DROP_REASONS`) are left out and counted in `HeadScores.dropped`.
 
     Raises:
-        UserError: there are no records, they differ in layers or heads, or the factor `focal` of an item excludes its
-            antecedents.
+        UserError: there are no records, they differ in layers or heads, or an item's antecedents are not among the
+            candidates in `Example.focal`.
     """
     dropped: Counter[str] = Counter()
     parts: list[dict[str, NDArray[Any]]] = []
@@ -255,7 +255,7 @@ class _FlatRecords:
         lengths: number of tokens of each item, (n,).
         spans, words, owner: character span (K, 2), word index or -1 (K,) and item index (K,) of each token.
         sizes: number of candidates of each item, (n,).
-        mention_owner, slot: item index of each candidate and its index within the item, (C,) each.
+        mention_owner, slot: index of each candidate's item, and index of the candidate within the item, (C,) each.
         mention_tokens: shares of tokens in each candidate (`TokenShares`).
         covered: mask of the items whose candidates all have a token, (n,).
     """

@@ -94,7 +94,10 @@ def fit_order_models(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return a delayed call for each shortcut, keyed by name, that fits it and returns its predictions, (N,)."""
+    """Return a delayed call for each shortcut, keyed by the name of the shortcut.
+
+    The call fits the shortcut on the items `known` and returns its predictions for `items`, (N,).
+    """
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
@@ -376,7 +379,14 @@ def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
 
 
 def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
-    """Return the hash buckets of all sets of `size` words in each text: (N, W) -> (N, S)."""
+    """Return the hash buckets of all sets of `size` words in each text.
+
+    Args:
+        words: ids of the W distinct words of each text, (N, W).
+
+    Returns:
+        Buckets of the S sets of each text, (N, S).
+    """
     places = _sets_of(words.shape[1], size)
     mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
     for column, factor in zip(places.T, _FACTORS, strict=False):

@@ -1,4 +1,4 @@
-"""Shortcut baselines that are not fitted: they use the position, role, length or number of mentions.
+"""Shortcut baselines that need no fitting: they use a candidate's position, role, length or number of mentions.
 
 A shortcut is a `Policy`, which scores the M candidates of an example, (M,). Its answer is the candidate with the
 highest score; in a tie among k, each counts 1 / k.
