@@ -1,4 +1,4 @@
-"""Settings of a training run (data, vocabulary, model, task, optimizer, validation, trainer), and their file."""
+"""Settings of a training run (data, vocabulary, model, task, optimizer, validation, trainer) and their YAML file."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Config:
 
     @property
     def steps(self) -> int:
-        """Return the number of training steps without early stopping."""
+        """Return the number of training steps if training is not stopped early."""
         return min(self.optimizer.steps, self.trainer.limit_steps or self.optimizer.steps)
 
     @property
@@ -218,7 +218,7 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
     """Check that the data have the pronouns, candidates or labels that the task needs.
 
     Raises:
-        ValueError: the data lack them.
+        ValueError: the data do not have what the task needs.
     """
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):

@@ -330,7 +330,11 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
 
 
 def weights_bytes(config: Config) -> int:
-    """Return the approximate size in bytes of a run's weight file, from its settings or its start model."""
+    """Return the approximate size in bytes of a run's weight file.
+
+    If the run starts from a trained model on this machine, this is the size of that model's weight file; otherwise the
+    size is estimated from the settings.
+    """
     start = RunFiles(Path(config.start)).weights if config.start else None
     if start is not None and start.exists():
         return start.stat().st_size

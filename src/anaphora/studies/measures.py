@@ -51,7 +51,8 @@ class SplitEvaluation:
     Attributes:
         examples: the N items.
         correct: correctness of the predictions, (N,): 1 for right and 0 for wrong. If several candidates tie for the
-            highest score, it is the share of these candidates that are right. NaN if the model predicts no antecedents.
+            highest score, the value is the share of these candidates that are right. NaN if the model predicts no
+            antecedents.
         headline: scores of the attention heads; None for a model without attention.
     """
 

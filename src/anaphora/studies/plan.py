@@ -110,9 +110,9 @@ class VerdictRule:
     def check_is_measured(self, with_routes: bool) -> None:
         """Check that some measure of a study would provide the values that the rule needs.
 
-        These are the column `measure` of study.csv for the rule's groups of items and languages. The study need not
-        compute this measure: the rule then remains undecided. The measure `routes` is an exception, because its groups
-        depend on the data: it counts only if the study computes it (`with_routes`).
+        The values are those in the column `measure` of study.csv, for the groups of items and the languages of the
+        rule. The study need not compute this measure: the rule then remains undecided. The measure `routes` is an
+        exception, because its groups depend on the data: it counts only if the study computes it (`with_routes`).
 
         Raises:
             UserError: no measure provides these values.

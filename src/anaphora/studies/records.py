@@ -85,9 +85,10 @@ class RunRecord:
 
 
 def read_record(job: Job, query: Query) -> RunRecord:
-    """Read a run's record from its directory, without measuring anything.
+    """Read the stored results of a run from its directory, without measuring anything.
 
-    A run is finished if the measures of `query` are stored, unless its last attempt failed.
+    The run counts as failed if the last attempt failed, and otherwise as finished if the measures of `query` are
+    stored.
 
     Raises:
         UserError: a file is damaged.

@@ -29,9 +29,9 @@ def scaling(config: Config, seed: int) -> GroupMeasures:
 
     Returns:
         {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}, with one group for each head width in
-            `HEAD_WIDTHS`, such as "d_k 4" for width 4. The measures are the variance of the attention scores, the mean
-            entropy of the attention weights over 32 keys (at most 5 bits), and the mean Frobenius norm of the softmax's
-            Jacobian. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
+        `HEAD_WIDTHS`, such as "d_k 4" for width 4. The measures are the variance of the attention scores, the mean
+        entropy of the attention weights over 32 keys (at most 5 bits), and the mean Frobenius norm of the softmax's
+        Jacobian. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
     scale = None if getattr(config.model.attention, "scaled", True) else 1.0
     generator = torch.Generator().manual_seed(seed)
@@ -61,10 +61,10 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
 
     Returns:
         {"any": {"all": {"permutation_change", "shift_change"}}}: the root mean square of the change of the hidden
-            states, divided by the root mean square of the states. `permutation_change` compares the states of the
-            permuted tokens with the permuted states of the original tokens; it is 0 if the encoder is equivariant under
-            permutation. `shift_change` compares the states after 7 is added to all positions with the states before; it
-            is 0 if the encoder uses only relative positions.
+        states, divided by the root mean square of the states. `permutation_change` compares the states of the permuted
+        tokens with the permuted states of the original tokens; it is 0 if the encoder is equivariant under permutation.
+        `shift_change` compares the states after 7 is added to all positions with the states before; it is 0 if the
+        encoder uses only relative positions.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

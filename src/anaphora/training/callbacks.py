@@ -68,7 +68,7 @@ class StopTogether(lightning.Callback):
     """Callback that stops all ranks at the same step after any rank has received SIGTERM or SIGINT.
 
     Lightning's own handler communicates with the other ranks from inside the signal handler, possibly while gradients
-    are being reduced. Here, the handler only sets `TrainingModule.stop_requested`, and the ranks compare this flag at
+    are being reduced. Here, the handler only sets `TrainingModule.stop_requested`, and the ranks exchange this flag at
     every step. A second signal stops the process at once.
     """
 

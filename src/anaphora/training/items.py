@@ -1,4 +1,4 @@
-"""Items of a training run: labelled texts, or examples (pronouns with candidates).
+"""Items of a training run: texts, with or without labels, or examples (pronouns with candidates).
 
 The items are encoded with the vocabulary of the run and divided into batches; their labels can be replaced for
 controls.

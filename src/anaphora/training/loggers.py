@@ -157,7 +157,7 @@ def curves_file(directory: Path) -> Path:
 
 
 def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Return the step of every row, and its values by tag.
+    """Return the training step of every row of a CSV file with curves, and the values in the row, keyed by tag.
 
     Raises:
         UserError: the file is damaged.
@@ -229,7 +229,10 @@ class RunTensorBoardLogger(TensorBoardLogger):
     def log_hyperparams(
         self, params: dict[str, Any] | Namespace, metrics: dict[str, Any] | None = None, step: int | None = None
     ) -> None:
-        """Write the settings as strings and numbers, and the columns of `FINAL_METRICS`, to the tab "HParams"."""
+        """Write the settings and the names of the final metrics to the tab "HParams".
+
+        The settings are strings and numbers. `FINAL_METRICS` lists the metrics.
+        """
         infos = []
         start = plugin_data_pb2.SessionStartInfo()
         for name, value in (vars(params) if isinstance(params, Namespace) else params).items():
@@ -264,7 +267,12 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add(Summary.Value(tag=tag, tensor=tensor, metadata=SummaryMetadata(plugin_data=plugin)), step)
 
     def add_layout(self, categories: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        """Set the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags."""
+        """Set the charts of the tab "Custom Scalars".
+
+        Args:
+            categories: for each category of charts and each title of a chart, the regular expressions of the tags that
+                the chart shows.
+        """
         self.experiment.add_custom_scalars(
             {
                 category: {title: ["Multiline", list(tags)] for title, tags in charts.items()}

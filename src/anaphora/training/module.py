@@ -97,7 +97,7 @@ class TrainingModule(lightning.LightningModule):
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _set_hidden_share(self) -> None:
-        """Set the encoder's `hidden_share` for this step; it is exactly 1 after the value curriculum."""
+        """Set the encoder's `hidden_share` for this step; it is exactly 1 after the end of the value curriculum."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )

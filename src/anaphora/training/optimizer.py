@@ -189,10 +189,10 @@ def _newton_schulz_by_onednn(rows: Tensor, steps: int) -> Tensor:
 
 
 def learning_rate_schedule(settings: Optimizer) -> Callable[[int], float]:
-    """Return a function from a step to its learning rate as a fraction of the highest rate.
+    """Return a function that maps a step to the learning rate, as a fraction of the highest rate.
 
     Hägele et al. 2024, "Scaling laws and compute-optimal training beyond fixed training durations", describe the
-    cooldown after a constant rate.
+    schedule with `decay=cooldown`: a constant rate, followed by a decay to zero.
     """
     warmup = max(1, round(settings.steps * settings.warmup))
 

@@ -112,12 +112,13 @@ class _Claim(NamedTuple):
     moved: bool = False
 
     def check_directory(self) -> None:
-        """Check that a resumed run is unfinished, or that the directory of a new run holds no run.
+        """Check that a resumed run is unfinished, or that the directory of a new run does not contain a run.
 
-        If the resumed run has finished, leftovers of a killed process are removed from it.
+        If the resumed run has finished, files that a killed process has left behind are first removed from the run's
+        directory.
 
         Raises:
-            UserError: the resumed run has finished, or the directory holds a run.
+            UserError: the resumed run has finished, or the directory of the new run contains a run.
         """
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)

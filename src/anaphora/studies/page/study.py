@@ -80,7 +80,7 @@ def write_study_page(
         path: path of the file.
         study: results of the study.
         figures: figures from `draw_study_figures`.
-        translations: URL of the page in each other language.
+        translations: URL of the page in each of the other languages, keyed by language.
     """
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)

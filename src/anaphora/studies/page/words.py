@@ -110,7 +110,8 @@ def measure_label(measure: str) -> str:
 def is_of_route(measure: str) -> bool:
     """Return whether a measure is one of `accuracy_by_route`.
 
-    These are the accuracies of a single layer's head or with some attention to the candidates removed.
+    Such a measure is the candidate accuracy of a head in one layer, or the task accuracy with some attention to the
+    candidates removed.
     """
     return measure.startswith(("without_", "layer_"))
 

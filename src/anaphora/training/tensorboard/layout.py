@@ -74,10 +74,10 @@ def tensorboard_tag(measure: str) -> str:
 
 
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
-    """Return the charts of the tab "Custom Scalars": category -> title -> regular expressions of tags.
+    """Return the charts of the tab "Custom Scalars", keyed by category and by title.
 
-    A chart of attention heads shows one measure for the heads of one layer, so that it remains readable if the model
-    has many layers.
+    A chart is a list of regular expressions of the tags that it shows. A chart of attention heads shows one measure for
+    the heads of one layer, so that it remains readable if the model has many layers.
 
     Args:
         config: settings of the run.
