@@ -379,14 +379,7 @@ def _buckets_of_sets(texts: Sequence[Ints], count: int) -> list[Columns]:
 
 
 def _hashed_sets(words: NDArray[np.uint64], size: int) -> Columns:
-    """Return the hash buckets of all sets of `size` words in each text.
-
-    Args:
-        words: ids of the W distinct words of each text, (N, W).
-
-    Returns:
-        Buckets of the S sets of each text, (N, S).
-    """
+    """Return the hash buckets, (N, S), of all S sets of `size` words in each of N texts; `words` is (N, W)."""
     places = _sets_of(words.shape[1], size)
     mixed = np.zeros((len(words), len(places)), dtype=np.uint64)
     for column, factor in zip(places.T, _FACTORS, strict=False):
