@@ -78,8 +78,8 @@ class Report(EvidencePlan):
         The corpus of the setting `data` is the first; the corpora of the setting `corpora` follow.
 
         Raises:
-            UserError: an element of `corpora` is not of the form corpus:path, its settings are invalid, or a corpus is
-                named twice.
+            UserError: an element of `corpora` is not of the form corpus:path, the settings of a corpus are invalid, or
+                a corpus is named twice.
         """
         own = self.data or ControlledCorpus()
         public: dict[str, Data] = {}
@@ -194,7 +194,8 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 def evidence_folder(run: Run, settings: Report) -> Path:
     """Return the folder for a run's results.
 
-    By default this is the run directory; if that is not writable and `output` is set, a subfolder of `output`.
+    By default this is the run directory. If the run directory is not writable and `output` is set, it is a subfolder of
+    `output`.
     """
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say

@@ -141,7 +141,7 @@ def unchecked_example(*fields: Any) -> Example:
 
 
 def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
-    """Build examples without checks from the values of each field; faster than a loop over `unchecked_example`."""
+    """Build examples without checks from a list of values for each field; faster than calls of `unchecked_example`."""
     examples = [object.__new__(Example) for _ in columns["text"]]
     for name, values in columns.items():
         assign = _ASSIGN[name]

@@ -177,7 +177,7 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return the stored evidence on a model, and the candidate accuracies of all its heads.
+    """Return the stored evidence on a model, and the candidate accuracies of all heads of the model.
 
     For a run, the run directory is searched first. Then, for any model, the folder of an earlier comparison (atlas) is
     searched. The result is None if neither contains evidence with the same weights, items and code.

@@ -57,9 +57,9 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 
 
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
-    """Write a report page on one or several runs in each requested language, with its figures and the runs' tables.
+    """Write the report on one or several runs, with figures and tables, as an HTML page in each requested language.
 
-    Outdated tables are removed. Outdated figures are removed too, unless the folder has a page on another split.
+    Outdated tables are removed. Outdated figures are removed too, unless the folder has a report on another split.
 
     Returns:
         The paths of the pages, which link to one another.
@@ -179,7 +179,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove figures of an earlier report that were not drawn again, unless the folder has a page on another split.
+    """Remove figures of an earlier report that were not drawn again, unless the folder has a report on another split.
 
     `pages` are the file names of the new pages, and `drawn` the paths of the new figures, without suffixes.
     """

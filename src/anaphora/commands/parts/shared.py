@@ -54,7 +54,10 @@ def sentence_of(settings: SentenceOrItems) -> Example:
 
 
 def named_head(settings: RunHead) -> Head | None:
-    """Return the head that the settings name, without checking that the model has it; None if they name none."""
+    """Return the head that the settings name, or None if they name no head.
+
+    It is not checked whether the model has this head.
+    """
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
 
@@ -84,7 +87,11 @@ def measured_folder(run: str) -> Path:
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head that the settings name, which the run must have; None if they name none."""
+    """Return the head that the settings name, or None if they name no head.
+
+    Raises:
+        UserError: the run does not have this head.
+    """
     model, head = run.config.model, named_head(settings)
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 

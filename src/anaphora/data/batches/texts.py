@@ -170,7 +170,9 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the token span of each chunk, end exclusive; one empty span if there are no tokens.
+    """Yield the token span of each chunk, end exclusive.
+
+    If there are no tokens, one empty span is yielded.
 
     Args:
         starts: ascending indices of the tokens that begin a word, where chunks are split if possible.

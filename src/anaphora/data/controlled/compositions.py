@@ -32,7 +32,7 @@ Lines = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Frame:
-    """Sentence pattern of an event in both voices, with slots for agent, patient, distractor and predicate."""
+    """Sentence pattern of an event in both voices, with slots for the predicate, agent, patient and distractor."""
 
     name: str
     texts: Mapping[str, str]  # voice -> text
@@ -76,7 +76,10 @@ class CompositionContent:
     """Split -> part of a sentence -> alternatives."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """Return the states that refer to `participant`, "agent" or "patient", after predicates of the class `kind`."""
+        """Return the states with which the pronoun refers to `participant` after predicates of the class `kind`.
+
+        `participant` is "agent" or "patient".
+        """
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:

@@ -61,7 +61,7 @@ class Noun:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """Words and phrases for the slots of templates, except the slots that scenarios fill."""
+    """Words and phrases that fill the slots (placeholders) of templates, except those slots that scenarios fill."""
 
     language: str
     intro: tuple[str, ...]

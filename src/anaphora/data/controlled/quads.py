@@ -40,7 +40,7 @@ class Entity(NamedTuple):
 
 
 class QuadIdentity(NamedTuple):
-    """Language, split, stratum (part of a split, such as "main" or "invented") and group of a scene's examples."""
+    """Language, split, stratum (part of a split, such as "main" or "invented") and group of a quad or octad."""
 
     language: str
     split: str

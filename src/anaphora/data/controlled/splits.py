@@ -82,7 +82,10 @@ class Holdout:
         return _items_of(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names that the role-cue type `kind` uses in a split, without the distractor-only names."""
+        """Return the names that the role-cue type `kind` uses in a split.
+
+        The names in `distractor_only` are not included.
+        """
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
@@ -90,7 +93,7 @@ class Holdout:
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
         """Return the names that a third person, in the slot {x}, may have in a split.
 
-        These are the names that `role_names` returns and, in training, also the distractor-only names.
+        These are the names that `role_names` returns and, in training, also the names in `distractor_only`.
         """
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary

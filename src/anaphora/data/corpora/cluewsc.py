@@ -2,8 +2,8 @@
 
 All rows about the same pronoun of a text become one example. Candidates with the same words and the same label are
 mentions of one entity. If all rows of a pronoun are "false", the example has no antecedent. A pronoun with a single row
-becomes an example with one candidate: even if this is the antecedent, the answer is open, since "none of the
-candidates" is another possible answer. Indices in the files count code points from 0.
+becomes an example with one candidate, even if this candidate is the antecedent, since "none of the candidates" is
+another possible answer. Indices in the files count code points from 0.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; examples of one text share a group.
 
-    In a folder, or on the hub, the development part is the test split; a single file is split at random. Repeated rows,
-    rows without a label or with placeholders, and candidates that overlap the pronoun or another candidate are dropped.
+    If the corpus is in a folder or on the hub, its development part is used as the test split. A single file is split
+    at random. Repeated rows, rows without a label or with placeholders, and candidates that overlap the pronoun or
+    another candidate are dropped.
     """
     reader = reading.RowReader()
     train, test = train_and_test_rows(

@@ -170,7 +170,10 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the names of a part and of its document; file name and line replace a name that the row lacks."""
+    """Return the name of a part of a document, and the name of the document.
+
+    If the row does not name the document, its name consists of the file name and the line number.
+    """
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = path.name + where.removeprefix(str(path)) if field is None else row[field]
     if not isinstance(document, str) or not document.strip():

@@ -118,8 +118,8 @@ def official_split(name: str) -> str | None:
     """Return the official split that the path of a file names; None if the path names no split.
 
     The names of folders, and the parts of the file name between dots, are divided into words at hyphens and
-    underscores. A split is named by a first or last word that is train, development, dev or test. Words in the middle
-    are ignored, since they may belong to a title.
+    underscores. The first or last of these words names a split if it is train, development, dev or test. Words in the
+    middle are ignored, since they may belong to a title.
     """
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}
@@ -160,7 +160,7 @@ def _is_comment(line: str) -> bool:
 
 
 def _cells_of(line: str) -> list[str]:
-    """Return the cells of a line, separated by tabs if that gives at least 12 cells, else by spaces."""
+    """Split a line into cells at tabs if this gives at least 12 cells; otherwise split it at spaces."""
     cells = line.split("\t")
     return [cell.strip() for cell in cells] if len(cells) >= _FEWEST_COLUMNS else line.split()
 
@@ -227,7 +227,7 @@ class _PartBuilder(DocumentBuilder):
     def _check_columns(self) -> None:
         """Check that the column of words and the column of tags are not swapped.
 
-        They count as swapped if all words are known part-of-speech tags, but no cell of the other column is one.
+        They count as swapped if all words are known part-of-speech tags, but no cell of the tag column is one.
         """
         if len(self.words) > 2 and all(map(is_tag, self.words)) and not any(is_tag(tag) for (tag,) in self.tags):
             raise UserError(

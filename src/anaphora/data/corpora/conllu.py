@@ -52,7 +52,7 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
     """Yield (document, annotations that cannot become a mention) for each document of a file.
 
-    `corpus` is the value of the factor `corpus` of each document, and the first part of its name.
+    `corpus` is the value of the factor `corpus` of each document, and the beginning of the document's name.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -103,9 +103,10 @@ def _builders(path: Path, language: str) -> list[_ParsedDocumentBuilder]:
 
 
 def sentences_of(path: Path) -> Iterator[str]:
-    """Yield the text of each sentence of a file: its line `# text =`, else its words without empty nodes.
+    """Yield the text of each sentence of a file.
 
-    A sentence ends at a blank line; each further blank line yields "".
+    If the sentence has a line `# text =`, this gives the text. Otherwise the text consists of the words without empty
+    nodes. A sentence ends at a blank line; each further blank line yields "".
 
     Raises:
         UserError: a word of a sentence without `# text =` does not have ten cells.

@@ -90,7 +90,10 @@ class DocumentBuilder:
             self.sentences.append(len(self.words))
 
     def extent(self, opening: Bracket, closing: Bracket) -> tuple[int, int]:
-        """Return the span of words between two brackets, end exclusive; empty if all are empty nodes or traces."""
+        """Return the span of word indices between two brackets, end exclusive.
+
+        The span is empty if all rows between the brackets are empty nodes or traces.
+        """
         return self.words_before[opening.row], self.words_before[closing.row + 1]
 
     def built(
@@ -102,7 +105,10 @@ class DocumentBuilder:
         factors: Mapping[str, str],
         group: str = "",
     ) -> tuple[Document, Lost]:
-        """Return the document and its `Lost` annotations; a document without brackets counts as one lost annotation."""
+        """Return the document and its annotations that cannot become a mention (`Lost`).
+
+        A document without brackets counts as one such annotation.
+        """
         sentences = [start for start in self.sentences if start < len(self.words)]
         left_out = placeholders(self.words, self.tags)
         document = Document(name, self.words, blank, sentences, mentions, factors, self.language, group, left_out)

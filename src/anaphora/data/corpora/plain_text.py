@@ -39,8 +39,8 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and a report on dropped paragraphs.
 
-    Paragraphs with placeholders for words, or with eight consecutive words of `data.without`, are dropped. Documents
-    without an official split are assigned to splits at random.
+    Paragraphs with placeholders for words are dropped, as are paragraphs that share eight consecutive words with the
+    evaluation data in `data.without`. Documents without an official split are assigned to splits at random.
 
     Raises:
         UserError: a file cannot be read, or no text is left.
@@ -142,7 +142,7 @@ def _documents(path: Path, place: str) -> Iterator[Text]:
 
 
 def _document(where: str, row: Mapping[str, Any], group: str) -> Iterator[Text]:
-    """Yield the document in a row; yield nothing if its text is empty."""
+    """Yield the document in a row; yield nothing if the text in the row is empty."""
     if not isinstance(row.get("text"), str):
         raise UserError(f'{where}, text: it is missing; a document is written {{"text": "..."}}')
     title = row.get("title") or ""

@@ -62,7 +62,7 @@ class RowReader:
         """Yield (file and line, converted row) for each row; a row is dropped if `make` raises `DroppedRowError`.
 
         Raises:
-            UserError: `make` raises a `UserError`; file and line are added to its message.
+            UserError: `make` fails with this error; file and line are added to the message.
         """
         for where, row in rows:
             self.rows += 1

@@ -211,7 +211,10 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter in the header of a .csv file: comma, else semicolon (used with decimal commas), else tab."""
+    """Return the delimiter in the header of a .csv file.
+
+    This is the first of comma, semicolon (used with decimal commas) and tab that occurs in the header.
+    """
     lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # lazily, since the file may be long
     header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")
