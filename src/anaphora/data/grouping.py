@@ -11,15 +11,18 @@ K = TypeVar("K", bound=Hashable)
 def codes_of(labels: Iterable[Hashable], known: dict[Hashable, int] | None = None) -> list[int]:
     """Return an integer code for each label; equal labels have equal codes.
 
-    Codes count up from 0 in the order in which labels first occur. If `known` is given, its codes are used, and new
-    labels are added to it.
+    Codes count up from 0 in the order in which labels first occur. If `known` is given, labels in `known` have the code
+    given there, and new labels are added to `known`.
     """
     numbering = {} if known is None else known
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 
 def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
-    """Return the indices at which each label occurs, labels in order of first occurrence; None is left out."""
+    """Return the indices at which each label occurs; None does not count as a label.
+
+    The labels are in the order of their first occurrence.
+    """
     indices: dict[K, list[int]] = {}
     for index, label in enumerate(labels):
         if label is not None:

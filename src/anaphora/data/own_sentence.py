@@ -68,7 +68,7 @@ def example_from_query(
         text: the sentence.
         pronoun: the pronoun to resolve. If a word occurs several times, a number selects an occurrence: "it:2" is the
             second "it". The default is the last third-person pronoun of the sentence.
-        candidates: the entities that the pronoun may refer to; a name with Chinese commas is split at them.
+        candidates: the entities that the pronoun may refer to. A string with Chinese commas is split at the commas.
         antecedent: the correct candidate, if known.
         language: "en" or "zh"; by default the result of `language_of`.
 
@@ -167,9 +167,9 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 def find_span(text: str, words: str, setting: str) -> Span:
     """Return the span of one or more words given by a user.
 
-    The words "the cup" select the first occurrence of "the cup" as whole words, and "the cup:2" the second; "4:11"
-    selects characters from 4 to 11, end exclusive. A literal occurrence of the string in the text takes precedence: in
-    a text with the time "7:15", this string selects the time, and "007:015" the characters.
+    The string "the cup" selects the first occurrence of "the cup" as whole words, "the cup:2" selects the second
+    occurrence, and "4:11" selects the characters from 4 to 11, end exclusive. A literal occurrence of the string in the
+    text takes precedence: in a text with the time "7:15", this string selects the time, and "007:015" the characters.
 
     Args:
         words: the string given by the user.

@@ -139,7 +139,7 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 def _factors(item: Example) -> dict[str, str]:
     """Return the factors of an item; if spans cut a word, the factor `word_parts` lists the starts of these spans.
 
-    `check_offsets` needs this list, since it accepts no other spans that cut a word.
+    `check_offsets` accepts a span that cuts a word only if the start of the span is in this list.
     """
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)

@@ -230,7 +230,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def cache_advice() -> Iterator[None]:
-    """Extend the message of a `UserError` raised in a `with` block by advice on how to move the cache."""
+    """Add advice on how to move the cache to the message of any `UserError` that the `with` block raises."""
     try:
         yield
     except UserError as error:
@@ -348,8 +348,8 @@ def _write(
 def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) -> Corpus:
     """Open a cached corpus.
 
-    `written` is the description of a corpus that this process has just written. If it is None, the description is read
-    from the cache, and the hashes of the files are checked.
+    `written` is the description of a corpus that this process has just written. If `written` is None, the description
+    is read from the cache, and the hashes of the files are checked.
     """
     from pyarrow import ipc, memory_map
 
@@ -382,7 +382,8 @@ def _checked_description(directory: Path) -> dict[str, Any]:
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
     """Return the hash of each file of a cached corpus, keyed by file name.
 
-    For about.json, which stores these hashes, it is the hash of the description `about`.
+    The hashes are stored in about.json, together with the description `about`. The hash for about.json itself is that
+    of the description.
     """
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

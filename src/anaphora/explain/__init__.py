@@ -1,4 +1,4 @@
-"""Step-by-step walk-through of attention: worked examples, a user's own matrices, and sentences in a trained run."""
+"""Step-by-step walk-through of attention in worked examples, a user's own matrices, or the encoder of a trained run."""
 
 EXAMPLES = (
     "matrix_form",

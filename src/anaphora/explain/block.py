@@ -166,7 +166,7 @@ class BlockSteps:
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return the weight (W, D) and the bias (D,) of a projection for one head, each None if it does not exist."""
+    """Return the weight (W, D) and the bias (D,) of a projection for one head; None stands for a missing one."""
     linear = getattr(attention, name, None)
     if not isinstance(linear, nn.Linear):
         return None, None

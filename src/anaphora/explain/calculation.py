@@ -27,14 +27,14 @@ from anaphora.model.attention import attend, masked_softmax, merge_heads, split_
 
 
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:
-    """Return the walk-through of a calculation, in the language of the enclosing `spoken_in`.
+    """Return the walk-through of a calculation, in the language that `spoken_in` has set.
 
     Args:
         head: index of the head whose steps are shown.
-        row: label or index of the attention row that the steps follow; None for the one that the calculation names.
+        row: label or index of the attention row that the steps follow; None for the row that the calculation names.
 
     Raises:
-        UserError: the head or row does not exist, or an erratum names an unknown step.
+        UserError: the head or row does not exist, or the calculation lists errata for a step that does not exist.
     """
     if head >= calculation.heads:
         raise UserError(f"head ({head}) must be below heads ({calculation.heads})")

@@ -1,4 +1,4 @@
-"""Walk-through of a sentence in a trained run: one head and the block around it, in float64.
+"""Walk-through of how the encoder of a trained run processes a sentence: one head and its block, in float64.
 
 T tokens, W width, D features per head. All values come from the run's own encoder.
 """
@@ -41,7 +41,11 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text to explain, the example with its pronoun, if any, and whether the pronoun was detected automatically."""
+    """Text of a walk-through.
+
+    `example` holds the pronoun and the candidates of the text; it is None if no pronoun is to be resolved.
+    `is_detected` is True if the pronoun was detected automatically.
+    """
 
     text: str
     example: Example | None = None
@@ -49,16 +53,16 @@ class SentenceQuery:
 
 
 def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
-    """Return the walk-through of one head of a trained run, in the language of the enclosing `spoken_in`.
+    """Return the walk-through of one head of a trained run, in the language that `spoken_in` has set.
 
     Args:
         layer, head: indices from 0.
-        row: attention row that the steps follow, given as a token, a word (for its first token) or a token index from
-            0; None for that of the pronoun.
+        row: attention row that the steps follow: a token, a word (which stands for its first token), or a token index
+            from 0; None for the row of the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
-            is empty or too long, or it has no pronoun although `row` is None or the model needs one.
+            is empty or too long, or the text has no pronoun although `row` is None or the model needs a pronoun.
     """
     if not run.model.encoder.has_maps:
         kind = run.config.model.attention.kind
@@ -128,7 +132,10 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return label and token indices of each unit: a word, a special token, or a whole mention of a candidate."""
+    """Return the label and the token indices of each unit of the text, for the sum of attention weights per unit.
+
+    A unit is a word, a special token, or a mention of a candidate (one or more words).
+    """
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -239,7 +246,7 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> tuple[Steps, str | None]:
-    """Return all steps and the model's answer; without a `temperature`, the answer is None and has no step."""
+    """Return all steps, and the model's answer; if `temperature` is None, there is no answer, and None is returned."""
     encoder = model.encoder
     context = encoder.make_context(inputs)
     steps = _embedding_steps(encoder, inputs, context.embeddings, labels)

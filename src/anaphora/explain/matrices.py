@@ -50,9 +50,10 @@ class Calculation:
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.
         row: index of the attention row that the steps follow.
-        slips: errata of the published calculation, by name of the step.
-        sentence: sentence of a built-in example for a trained run: its text, with pronoun and candidates or with the
-            `word` whose attention row the steps follow; empty if there is no sentence.
+        slips: errata of the published calculation, keyed by name of the step.
+        sentence: a sentence for the walk-through of a trained run, which a built-in example may have. It is a mapping
+            with `text` and either `pronoun` and `candidates` or `word`, the word whose attention row the steps follow;
+            empty if there is no sentence.
     """
 
     name: str
@@ -82,10 +83,11 @@ def load_example(name: str, language: str) -> Calculation:
 
 
 def load_calculation(path: Path, language: str) -> Calculation:
-    """Load a calculation from a YAML file; a text in it may be a string or a mapping from languages to strings.
+    """Load a calculation from a YAML file.
 
-    Without `W_Q`, the rows of X are the queries. Without `W_K`, the queries are also the keys, which is not allowed
-    with a second sequence C. Without `W_V`, the rows of C are the values, or those of X if there is no C.
+    Each title, note or label in the file is a string, or a mapping from languages to strings. Without `W_Q`, the rows
+    of X are the queries. Without `W_K`, the queries are also the keys, which is not allowed with a second sequence C.
+    Without `W_V`, the values are the rows of C if there is a C, and the rows of X otherwise.
 
     Raises:
         UserError: the file is missing or not YAML, or a field is unknown, missing or invalid, such as a matrix of the
@@ -182,7 +184,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row, given its index or its label, in which upper and lower case are the same.
+    """Return the index of a row that is given by its label, in upper or lower case, or by its index.
 
     Raises:
         UserError: no row has that label or index.

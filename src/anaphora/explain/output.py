@@ -1,7 +1,7 @@
 """Walk-throughs of attention as text for the terminal, or as an offline HTML page.
 
-The terminal shows a short summary, or all steps with their matrices; the page draws the matrices to scale. The steps
-follow one row of the attention map, that of an attending token; this current row is bold or framed.
+The terminal shows a short summary, or all steps with their matrices. The HTML page draws each matrix as a grid. The
+steps follow the attention row of one query token; this current row is bold or framed.
 """
 
 from __future__ import annotations
@@ -182,7 +182,10 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return which of `count` rows or columns to show; None stands for those omitted before the last."""
+    """Return the indices of the rows or columns to show, if at most `most` of `count` fit.
+
+    If not all fit, the list ends with None, which stands for the rows or columns left out, and the last index.
+    """
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]
@@ -235,7 +238,10 @@ _page_words = translated(
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return a matrix of the JSON `entry` for the page's script, with slightly more digits than the page shows."""
+    """Return a matrix as JSON for the script of the page, with slightly more digits than the page shows.
+
+    `entry` is the JSON of the same matrix with all digits (`Matrix.plain`).
+    """
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

@@ -24,7 +24,7 @@ _LARGE_SCORE = 100.0
 
 @dataclass(frozen=True)
 class MatrixLabels:
-    """Labels of the attending tokens, the attended tokens and the features of values; empty for numbered features."""
+    """Labels of the query tokens, the key tokens and the features of values (empty if features are numbered)."""
 
     queries: tuple[str, ...]
     tokens: tuple[str, ...]
@@ -64,7 +64,7 @@ def projection_step(
     Args:
         letter: "Q", "K" or "V".
         read: matrix to be projected, with labelled axes.
-        weight: (W, D); None if this attention has no such projection.
+        weight: (W, D) weight of the projection; None if queries, keys or values are not projected.
         bias: (D,) or None.
         projected: (T, D) result.
         columns: labels of the result's columns; empty if they are numbered.
@@ -230,7 +230,14 @@ def attention_steps(
 
 
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
-    """Return two steps: the maps of all heads, (1, H, Q, T), and the concatenation of their outputs, (1, H, Q, D)."""
+    """Return two steps: the attention maps of all heads, and the concatenation of the outputs of all heads.
+
+    Args:
+        labels: labels of the matrices.
+        weights: (1, H, Q, T) attention maps.
+        mixed: (1, H, Q, D) outputs of the heads.
+        head: index of the head that the previous steps show.
+    """
     count = weights.shape[1]
     maps = [
         labelled_matrix(f"A_{number}", head_map, labels.queries, labels.tokens, ("tokens", "tokens"), weights=True)

@@ -21,11 +21,11 @@ class Matrix:
 
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
-        values: (R, C), or (Q, R, C) with a matrix for each row of the attention map that the steps can follow.
+        values: (R, C); or (Q, R, C) if the matrix depends on the row of the attention map that the steps follow.
         rows, columns: labels of the R rows and C columns.
         axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
             the same length.
-        followed: whether the rows are those of the attending tokens, so that one is the current row.
+        followed: whether the rows belong to the query tokens, so that one of the rows is the current row.
         weights: whether the values are weights from 0 to 1.
     """
 
@@ -38,7 +38,10 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as one matrix, (R, C); if there is one for each current row, return that of `row`."""
+        """Return the values as one matrix, (R, C).
+
+        If the values depend on the row of the attention map that the steps follow, those for `row` are returned.
+        """
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -69,8 +72,8 @@ class Step:
 
     Attributes:
         name: name of the step, the same in every language.
-        parts: matrices and operators in reading order; "×" is the matrix product, "|" concatenation, other signs
-            elementwise operators; words such as "softmax" name functions.
+        parts: matrices and operators in reading order. The sign "×" is the matrix product, and "|" is concatenation;
+            other signs are elementwise operators. Words such as "softmax" are names of functions.
         slips: errata of the published calculation in this step.
     """
 
@@ -119,11 +122,12 @@ class Walkthrough:
     """Walk-through of an attention computation, step by step.
 
     Attributes:
-        name: name for files.
+        name: name of the walk-through, used in file names.
         title, about: heading and introduction.
-        queries: labels of the attending tokens, each of which has a row of the attention map.
+        queries: labels of the query tokens, which have one row each in the attention map.
         row: index of the row of the attention map that the steps follow (the current row).
-        units: label and attention-map columns of each word or candidate; empty if every column stands for itself.
+        units: label of each word or candidate, and indices of its columns in the attention map; empty if each column is
+            a unit of its own.
     """
 
     name: str

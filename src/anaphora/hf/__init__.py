@@ -1,7 +1,7 @@
 """Attention maps and interventions for models of `transformers`, including exported runs.
 
-`import anaphora.hf` registers the model class of exported runs with the Auto classes of `transformers`, without code
-from the hub:
+`import anaphora.hf` registers the model class of exported runs with the Auto classes of `transformers`, so that no code
+from the Hugging Face Hub runs:
 
     import anaphora.hf
     from transformers import AutoModel, AutoTokenizer

@@ -1,8 +1,8 @@
-"""Exported runs of this package as models of `transformers`, registered with its Auto classes on import.
+"""Exported runs of this package as models of `transformers`, whose Auto classes know them after import of this module.
 
-The weights keep their names, so both libraries read the same folder: `AutoModel.from_pretrained` reads an exported run,
-and `anaphora.load` reads what `save_pretrained` of model and tokenizer writes. B batch, T tokens, H heads,
-V vocabulary, W width.
+Weights have the same names in both libraries, so that both read the same folder. `AutoModel.from_pretrained` reads an
+exported run; `anaphora.load` reads a folder to which `save_pretrained` has written a model and its tokenizer. B batch,
+T tokens, H heads, V vocabulary, W width.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ class AnaphoraModel(PreTrainedModel):
             input_ids: token ids, (B, T).
             attention_mask: mask, (B, T), 0 at padding; None means no padding.
             pronoun_mask: mask, (B, T), 1 at the pronoun's tokens; needed only by runs with `model.second_sequence`.
-            output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout. None
-                uses the value in the configuration, also for the next two arguments.
+            output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout.
             output_hidden_states: whether to return the input of each layer and the final states, (B, T, W) each.
-            return_dict: whether to return a `BaseModelOutput` instead of a tuple.
+            return_dict: whether to return a `BaseModelOutput` instead of a tuple. If this argument or one of the two
+                before it is None, the configuration decides.
 
         Raises:
             UserError: `pronoun_mask` is needed and missing, a text is longer than `model.position.max_length`, or maps

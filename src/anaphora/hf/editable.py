@@ -44,9 +44,9 @@ class EditableModel:
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
-        Each text is processed separately if padding or other texts may change its maps. Without the registered
-        attention function (`interface`) this is always so, because padding may change which tokens a model with sparse
-        attention selects.
+        Each text is processed separately if padding or other texts may change its maps. Models that do not use the
+        registered attention function (`interface`) always process texts separately, because padding may change which
+        tokens a model with sparse attention selects.
 
         Args:
             tokens: B tokenized texts; edits receive tensors for texts padded on the right to T tokens.
@@ -54,12 +54,12 @@ class EditableModel:
             whole: the same model with an output layer; None runs the model without it.
 
         Returns:
-            One map (B, H, T, T) per layer, and each text's last hidden states, or with `whole` its logits: (T, ...),
-            with padding unless texts are processed separately.
+            One map (B, H, T, T) per layer; and, for each text, the last hidden states, (T, W), or, if `whole` is given,
+            the logits, (T, V). T includes padding unless texts are processed separately.
 
         Raises:
-            UserError: the model cannot process a text, or computes attention by other operations than in the trial
-                forward pass that located them.
+            UserError: the model cannot process a text, or does not compute attention by the operations that the trial
+                forward pass has located.
         """
         part, reading, edits = self.model.model, self.model.reading, self._edits_by_block(interventions)
         rows, length = len(tokens), max(len(one.ids) for one in tokens)
@@ -97,16 +97,19 @@ class EditableModel:
 
 
 def _logits(output: Any) -> Tensor:
-    """Return the logits over the vocabulary, which a loss of the experts may precede, and others may follow."""
+    """Return the logits over the vocabulary from the output of a model.
+
+    They are selected by name, since their index varies: a mixture-of-experts loss may precede them in the output.
+    """
     logits: Tensor = output.logits if hasattr(output, "logits") else output.prediction_logits
     return logits
 
 
 class TransformersLanguageModel:
-    """Model of `transformers` with the interface that the causal tests need, `LanguageModel`.
+    """Model of `transformers` with the methods of the protocol `LanguageModel`, which the causal tests use.
 
     Raises:
-        UserError: the model cannot answer which candidate a pronoun refers to (see `why_no_answer`).
+        UserError: the model cannot score the candidates of a pronoun (see `why_no_answer`).
     """
 
     def __init__(self, model: TransformersModel) -> None:

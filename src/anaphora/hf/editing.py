@@ -1,4 +1,4 @@
-"""Edits of attention inside a forward pass of a model of `transformers` of any family.
+"""Edits of attention inside a forward pass of a `transformers` model, whatever its architecture.
 
 Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores
 before the softmax, the weights before the product, or the output of the product; `Edit.projected` is not applied. A
@@ -55,13 +55,13 @@ class RowOrder:
         return ordered.movedim((0, 1, 2), self.axes)
 
     def from_maps(self, maps: Tensor, shape: torch.Size) -> Tensor:
-        """Reshape maps (B, H, Q, K) to the given shape, the inverse of `to_maps`."""
+        """Reshape maps (B, H, Q, K) to the given shape; this is the inverse of `to_maps`."""
         return maps.permute(*self.axes, 3).reshape(shape)
 
 
 @dataclass(frozen=True)
 class EditPoint:
-    """Operations by which one block computes its attention weights and mixes values with them."""
+    """Operations by which one block computes its attention weights and multiplies them by the values."""
 
     softmax: Place
     product: Place
@@ -72,7 +72,10 @@ class EditPoint:
 
 
 class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Dispatch mode that passes each softmax and each matrix product, with its location in the model, to a method."""
+    """Dispatch mode that calls a method for each softmax and each matrix product of a model.
+
+    The methods, `softmax` and `product`, receive the location of the operation in the model. Subclasses override them.
+    """
 
     def __init__(self, running: Sequence[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -152,7 +155,9 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         return weights
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Compute the product with edited weights, and edit its result.
+        """Edit the attention weights, multiply them by the values, and edit the result.
+
+        Products that are at no edit point are computed without edits.
 
         Raises:
             UserError: the attention weights or the product with the values do not consist of B * H * T rows, or weights
@@ -196,13 +201,15 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 def edited_attention(
     part: nn.Module, points: Sequence[EditPoint], edits: Mapping[int, Sequence[Edit]], sizes: tuple[int, int, int]
 ) -> Iterator[EditedAttention]:
-    """Apply edits to a single forward pass inside the `with` block, as in `EditedAttention`.
+    """Apply edits to a single forward pass inside the `with` block; yield the dispatch mode that applies them.
 
     Args:
         part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
+        points, edits, sizes: as in `EditedAttention`.
 
     Raises:
-        UserError: this pass computes attention by other operations than the trial forward pass.
+        UserError: the forward pass does not compute attention by the operations that the trial forward pass has
+            located.
     """
     with (
         running_modules(part) as running,
@@ -216,7 +223,10 @@ def edited_attention(
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
-    """Return the weights at each edit point, (B, H, T, T), with the errors of `edited_attention` and `run_model`."""
+    """Return the attention weights at each edit point, (B, H, T, T), from an unedited forward pass.
+
+    Raises what `edited_attention` and `run_model` raise.
+    """
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:
         run_model(model, inputs)
@@ -224,9 +234,10 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 
 
 class EditOfOneText(Edit):
-    """Edit of a batch, applied in a separate forward pass over one of its texts.
+    """Edit of a batch of texts, applied in a forward pass over one text of the batch.
 
-    The edit always receives tensors for the whole batch. The passes share these in `tables` and fill them text by text.
+    The edit always receives tensors for the whole batch. All passes share these tensors (`tables`), and each pass fills
+    in the values of its text.
 
     Args:
         edit: edit of the batch.

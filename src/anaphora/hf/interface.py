@@ -1,8 +1,8 @@
 """Attention function that a model of `transformers` uses while its attention maps are read.
 
-Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function below mixes
-values like this package's encoder and records the weights that an `AttentionTap` requests. Without a tap it is ordinary
-attention. B batch, T tokens, H heads, D features per head, Q queries.
+Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function in this
+module computes attention as the encoder of this package does. If an `AttentionTap` is active, the function also records
+the attention weights that the tap requests. B batch, T tokens, H heads, D features per head, Q queries.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ class AttentionTap:
     """Recorder of the attention weights of one forward pass.
 
     Args:
-        queries: batch rows and token indices of the attention rows to record, two of (Q,); None records whole maps.
+        queries: two tensors, (Q,) each: batch row and token index of each query whose attention row is recorded. None
+            records whole maps.
         layers: number of attention layers after which the pass ends; None for a complete pass.
-        head: index of the only head to record, in the last of these layers; None records all heads of all layers.
+        head: index of a head. Only this head is recorded, in the last layer of the pass. None records all heads of all
+            layers.
 
     Attributes:
-        weights: recorded weights of each layer in order, (Q, H, T) or (B, H, T, T); with `head`, one tensor with H = 1.
+        weights: recorded weights of each layer in order, (Q, H, T) or (B, H, T, T); if `head` is given, a single tensor
+            with H = 1.
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
@@ -92,7 +95,7 @@ def tapped(tap: AttentionTap) -> Iterator[None]:
 
 
 def register() -> None:
-    """Register the attention function with transformers, with additive masks."""
+    """Register the attention function in transformers, and request additive masks for it."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
@@ -113,8 +116,8 @@ def _attention(
     """Compute attention (signature as transformers requires); keys and values may have fewer than H heads.
 
     Raises:
-        UserError: the model passes a tensor that this function does not know, such as attention sinks, or the tokens
-            that each query may see. Such a tensor may have an effect in long texts only.
+        UserError: the model passes a tensor that this function does not support, such as attention sinks or the tokens
+            selected by sparse attention. Such a tensor may have an effect in long texts only.
     """
     unknown = [name for name, one in options.items() if isinstance(one, Tensor) and name not in _KNOWN_TENSORS]
     if unknown:
@@ -135,14 +138,20 @@ def _attention(
 def _mixed(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
 ) -> Tensor:
-    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D); with a cap, `dropout` is ignored."""
+    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D).
+
+    If `cap`, the bound of the scores, is not None, `dropout` is ignored.
+    """
     if cap is None:
         return attend(query, key, value, bias, dropout, scale)
     return masked_softmax(_capped_scores(query, key, bias, scale, cap)) @ value
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
-    """Return the additive bias, broadcastable to (B, H, Q, T), with -inf where transformers uses the lowest value."""
+    """Return the sum of the additive mask and the position bias, broadcastable to (B, H, Q, T).
+
+    At masked pairs, the result is -inf, whereas transformers uses the lowest number of the data type.
+    """
     bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if mask is not None:
         own = mask[..., : key.shape[2]]

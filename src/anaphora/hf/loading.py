@@ -1,4 +1,7 @@
-"""Loading of a model and its tokenizer from a folder or the hub, without remote code or pickles."""
+"""Loading of a model and its tokenizer from a folder or the Hugging Face Hub.
+
+Code that comes with a model is not run, and pickled weights are not read.
+"""
 
 from __future__ import annotations
 
@@ -43,18 +46,18 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model, in float32, and its tokenizer from a folder or the hub ("hf://owner/name").
+    """Load a model, in float32, and its tokenizer from a folder or the Hugging Face Hub ("hf://owner/name").
 
     Files from the hub are downloaded to the cache of `transformers`.
 
     Returns:
-        The last part of the name, the model and the tokenizer. A model whose weights lack the output layer is returned
-        without it.
+        The last part of the name, the model and the tokenizer. If the weights of the output layer are missing, the
+        model is returned without an output layer.
 
     Raises:
-        UserError: the folder or model does not exist, cannot be reached, is an adapter or needs code of its own; its
-            weights are pickled, quantised or do not fit config.json; transformers ignores a key of config.json that
-            changes the attention; or files are missing or damaged.
+        UserError: the folder or model does not exist or cannot be reached; the model is an adapter, or needs code that
+            is not part of `transformers`; the weights are pickled or quantised, or do not fit config.json;
+            `transformers` ignores a key of config.json that changes the attention; or files are missing or damaged.
     """
     on_hub = name.removeprefix(HUB_PREFIX).strip("/") if name.startswith(HUB_PREFIX) else ""
     place, offline = (on_hub, not is_reachable()) if on_hub else (str(_checked_folder(name)), True)
@@ -95,7 +98,10 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def _checked_folder(name: str) -> Path:
-    """Return the path of a folder after checking that it has configuration and weights of a model or an adapter."""
+    """Return the path of a folder, after a check of its files.
+
+    The folder must have the configuration of a model or of an adapter, and weights in the safetensors format.
+    """
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
@@ -129,7 +135,10 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
-    """Check that transformers splits texts as tokenizer.json does; many tokenizer classes read only a part of it."""
+    """Check that the tokenizer which transformers has loaded splits texts as tokenizer.json specifies.
+
+    Many tokenizer classes of transformers ignore a part of tokenizer.json.
+    """
     if path is None or not getattr(tokenizer, "is_fast", False):
         return
     written = Tokenizer.from_file(str(path))
@@ -156,7 +165,10 @@ def _shown(tokens: list[str], start: int) -> str:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return {file name: local path} of the single weight file, or else of the index of several; {} without both."""
+    """Return {file name: local path} of the file with the weights of a model.
+
+    If the weights are in several files, the file is their index. The result is {} if neither file exists.
+    """
     paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
     return next(({name: path} for name, path in paths if path is not None), {})
 
@@ -200,7 +212,7 @@ def _class_of(transformers: Any, config: Any) -> Any:
 def has_output_layer(model: PreTrainedModel) -> bool:
     """Return whether a model has an output layer over the vocabulary; False for encoder-decoders.
 
-    Of the models that read images or sounds too, only those that continue a text token by token are counted.
+    For a model that also takes images or sounds as input, the result is True only if the model can generate text.
     """
     continues = isinstance(model, import_module("transformers").GenerationMixin) and predicts_by(model, MULTIMODAL)
     known = continues or predicts_by(model, MASKED) or predicts_by(model, CAUSAL)
@@ -210,16 +222,16 @@ def has_output_layer(model: PreTrainedModel) -> bool:
 
 
 def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
-    """Return whether an Auto class, such as "AutoModelForMaskedLM", loads a model's layer over the vocabulary."""
+    """Return whether an Auto class, such as "AutoModelForMaskedLM", loads a model and its layer over the vocabulary."""
     return type(model).__name__ in _class_names()[automatic]
 
 
 @cache
 def _class_names() -> dict[str, frozenset[str]]:
-    """Return the class names of models that `AutoModel` does not load, or loads without their output layer.
+    """Return the names of the model classes that need another Auto class than `AutoModel`, keyed by this Auto class.
 
-    They are those of models with an output layer over the vocabulary, of encoders without their decoder, and of
-    encoder-decoders of two models, keyed by the name of the Auto class that loads them.
+    The model classes are language models, with an output layer over the vocabulary; encoders of encoder-decoders,
+    without the decoder; and encoder-decoders that consist of two separate models.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
@@ -239,9 +251,10 @@ def _class_names() -> dict[str, frozenset[str]]:
 
 
 def _for_pretraining() -> frozenset[str]:
-    """Return the names of the classes with an output layer over masked tokens and another, over pairs of sentences.
+    """Return the names of the pre-training classes of model families that also have a masked language model.
 
-    They include the classes that tell replaced tokens apart, in families that also predict masked tokens.
+    Most of these classes have two output layers: one predicts masked tokens, and the other classifies pairs of
+    sentences. Some, such as that of ELECTRA, only detect replaced tokens.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     masked = names.MODEL_FOR_MASKED_LM_MAPPING_NAMES

@@ -21,16 +21,19 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the module found by `text_module`, wrapped in a `PreTrainedModel` if it has no own configuration."""
+    """Return the module found by `text_module`.
+
+    If this module has no attribute `config`, it is wrapped in a `PreTrainedModel` with the configuration of the model.
+    """
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 
 
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
-    """Return the module whose attention is read: the model without output layers, or an encoder of texts.
+    """Return the module whose attention is read: the model without output layers, or only a text encoder.
 
-    The latter is the encoder of an encoder-decoder, or the text encoder of a dual encoder such as CLIP.
-    Here and in the functions below, `name` is the name of the model for messages.
+    For an encoder-decoder, the module is the encoder; for a dual encoder such as CLIP, it is the text encoder. In all
+    functions of this file, `name` is the name of the model for error messages.
 
     Raises:
         UserError: an encoder-decoder does not return its encoder, or the module takes no token ids (a vision model).
@@ -55,12 +58,12 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
 
 
 def takes_types(part: nn.Module) -> bool:
-    """Return whether a text part takes token types."""
+    """Return whether the `forward` method of a text part takes `token_type_ids`."""
     return "token_type_ids" in inspect.signature(part.forward).parameters
 
 
 def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel:
-    """Wrap an encoder that is not a `PreTrainedModel` in one."""
+    """Return a `PreTrainedModel` that wraps an encoder of another class."""
     from transformers import PreTrainedModel
 
     class_of_whole: Any = type(whole)
@@ -79,10 +82,12 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Run a text part in evaluation mode, restore its mode, and return the last hidden states: (B, T, W).
+    """Run a text part in evaluation mode and return the last hidden states, (B, T, W).
+
+    If the part was in training mode, this mode is restored.
 
     Raises:
-        UserError: the part cannot run on text input only, or returns no states for its tokens.
+        UserError: the part needs inputs other than text, or returns no hidden states for the tokens.
     """
     kind = type(part).__name__
     with evaluation_mode(part), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
@@ -91,12 +96,17 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
-    """Return the last hidden states, (B, T, W), among the outputs of a text part that read the token ids (B, T).
+    """Return the last hidden states, (B, T, W), from the output of a text part.
 
-    Logits take their place in a family without a model that returns states, such as llama4.
+    The result is the logits if the model family has no class that returns hidden states, as in llama4.
+
+    Args:
+        output: output of the text part.
+        ids: (B, T) token ids that were the input of the text part.
+        what: beginning of the error message.
 
     Raises:
-        UserError: there are none; the message begins with `what`.
+        UserError: the output has neither hidden states nor logits for the tokens.
     """
     given = (getattr(output, "last_hidden_state", None), getattr(output, "logits", None), output[0])
     states = next((one for one in given if isinstance(one, Tensor)), None)

@@ -1,9 +1,10 @@
-"""Model of `transformers` for analysis: its tokens, its attention maps, and the attention rows of pronouns.
+"""Analysis of a `transformers` model: tokens, attention maps, and the attention rows of pronouns.
 
-Models that take their attention function from a registry get one that records the weights (`interface`). Other models
-run in eager mode, or in their own implementation, if this returns the true weights. Otherwise the weights are recorded
-at the products that mix values. Interventions always edit the operations of the forward pass. L layers, H heads,
-T tokens, Q queries.
+If a model takes its attention function from the registry of `transformers`, it runs with a function that records the
+weights (`interface`). Other models run in eager mode, or with their own attention implementation, and return the maps;
+a test decides whether the returned maps are the true weights. If they are not, the weights are recorded where they are
+multiplied by the values. Interventions always edit the operations of the forward pass. L layers, H heads, T tokens,
+Q queries.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class TransformersModel:
     """Encoder or decoder of `transformers`, always run in evaluation mode.
 
     Attributes:
-        name: last part of the name of a folder or a model on the hub, or the class name of a loaded model.
+        name: last part of the name of the folder or of the model on the hub; the class name for a loaded model.
         model: model without its output layer; for an encoder-decoder, the encoder.
         tokenizer: fast tokenizer, which gives the character span of each token.
         family: `model_type` of the configuration.
@@ -78,7 +79,7 @@ class TransformersModel:
 
     @property
     def layers(self) -> int:
-        """Return the number of layers up to the last with attention."""
+        """Return the number of layers, not counting layers after the last layer with attention."""
         return self.reading.layers[-1] + 1
 
     @property
@@ -106,11 +107,11 @@ class TransformersModel:
         return EditableModel(self, Probe(self.model, self.name, self.tokenizer).edit_points(self.reading))
 
     def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
-        """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
+        """Tokenize a text or a pair of texts; a [MASK] in a text stands for the model's mask token, if there is one.
 
         Raises:
-            UserError: the tokenizer cannot read a text or does not separate the texts of a pair, or a text is empty,
-                too long for the model, or has a token outside its vocabulary.
+            UserError: the tokenizer cannot read a text or does not separate the texts of a pair, or a text is empty, is
+                too long for the model, or has a token outside the model's vocabulary.
         """
         tokens = self._texts.read(text, second)
         self._limits.check(text, tokens)
@@ -125,7 +126,9 @@ class TransformersModel:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str, second: str | None = None) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Return the tokens of a text or a pair, with any attention sink, and all maps: (L, H, queries, keys).
+        """Return the tokens of a text or a pair of texts, and all attention maps: (L, H, queries, keys).
+
+        If the model has an attention sink, the sink precedes the tokens, both in the maps and in the returned tokens.
 
         Raises:
             UserError: the model cannot process the text, or its maps are not attention weights.
@@ -160,10 +163,12 @@ class TransformersModel:
     def numbered_records(
         self, examples: Sequence[Example], progress: Callable[[int], object] = lambda _: None, head: Head | None = None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index of each example and its pronoun's attention rows, in batches of similar length.
+        """Yield the index of each example, and the attention rows of the example's pronoun.
+
+        Texts of similar length share a forward pass, so that the order differs from that of `examples`.
 
         Args:
-            examples: examples in any order; those with the same text share its forward pass.
+            examples: examples in any order; examples with the same text share a forward pass.
             progress: callback that receives the number of texts of each pass.
             head: only head to read; records then have the shape (1, 1, T), and passes with the registered attention
                 function end in the layer of the head. None reads all heads of all layers.
@@ -192,7 +197,10 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the record of each item of a batch; `tokens` are those of its texts in order."""
+        """Yield the index and the record of each item of a batch.
+
+        `tokens` are the tokens of the distinct texts of the examples, in the order in which these texts first occur.
+        """
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
         for number, (_, example) in enumerate(items):
@@ -249,7 +257,7 @@ class TransformersModel:
         return kept
 
     def _whole_maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
-        """Return whole maps of complete forward passes: L of (B, H, T, T)."""
+        """Return the whole attention map of each layer with attention, (B, H, T, T), from complete forward passes."""
         if not self.reading.alone:
             maps = self._maps_of_batch(tokens)
             if len(tokens) == 1 or not self._leaves_tokens_out(maps, tokens):
@@ -257,7 +265,10 @@ class TransformersModel:
         return joined_maps([self._maps_of_batch([one]) for one in tokens])
 
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
-        """Return whether a visible token has weight 0; padding may then have changed which tokens the model selects."""
+        """Return whether a weight is 0 although neither padding nor the causal mask hides the token from the query.
+
+        A model with sparse attention has then selected tokens, and padding may have changed this selection.
+        """
         real = self.padded(tokens)["attention_mask"].bool()
         visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
         if self.is_decoder:
@@ -351,12 +362,12 @@ def open_model(
 
     Args:
         model: path of a folder, name on the hub as "hf://owner/name", or a loaded model.
-        tokenizer: tokenizer, which a loaded model needs; by default that of the folder or of the model on the hub.
+        tokenizer: required for a loaded model; by default, the tokenizer of the folder or of the model on the hub.
 
     Raises:
         UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded
-            (`load_named`), is no text model of `transformers`, has a peft adapter or no encoder of its own; its
-            tokenizer is missing or not a fast one; or its attention maps cannot be read.
+            (`load_named`); the model is not a text model of `transformers`, has a peft adapter, or has no encoder that
+            runs by itself; the tokenizer is missing or is not a fast tokenizer; or the attention maps cannot be read.
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):

@@ -53,10 +53,11 @@ class TextReader:
         self._unknown = {tokenizer.unk_token_id, *unknown_ids(backend)} - {None}
 
     def read(self, text: str, second: str | None = None) -> TokenizedText:
-        """Tokenize a text or a pair, with special tokens; [MASK] becomes the model's mask token, if it has one.
+        """Tokenize a text or a pair of texts, with special tokens.
 
-        A token without visible characters, such as the space that some tokenizers put before a text, counts as a
-        special token, even if the tokenizer gives it the offsets of the first character.
+        If the model has a mask token, [MASK] in a text stands for this token. A token without visible characters, such
+        as the space that some tokenizers put before a text, counts as a special token, even if the tokenizer reports
+        the offsets of the first character for it.
 
         Args:
             second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
@@ -124,10 +125,11 @@ class TextReader:
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Extend spans over the combining marks after them that no token covers.
+    """Extend each span by the combining marks that follow the span and are in no other span.
 
-    A tokenizer that composes a letter and its accents, or drops marks, reports only the letter's own place. Marks are
-    found by their category, because many, such as vowel signs and variation selectors, have the combining class 0.
+    A tokenizer that composes a letter and its accents, or drops combining marks, reports only the span of the letter.
+    Marks are found by their Unicode category, because the combining class of many marks, such as vowel signs and
+    variation selectors, is 0.
     """
     covered = {place for span in spans for place in range(*span)}
     extended = []
@@ -139,12 +141,16 @@ def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
-    """Return whether the token types of a single text are not all 0, as in XLNet."""
+    """Return whether a tokenizer, such as that of XLNet, gives token types other than 0 to a single text."""
     return "token_type_ids" in tokenizer.model_input_names and any(tokenizer.backend_tokenizer.encode("").type_ids)
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the original offset of each character, and of the end, of a text with `mask` in place of [MASK]."""
+    """Return the offsets that characters had before [MASK] was replaced by `mask`.
+
+    The result has an offset in `text`, which contains [MASK], for each character of the text with `mask`, and a last
+    offset for the end.
+    """
     if mask == _MASK:  # or there is no mask token, and the tokenizer splits [MASK]
         return range(len(text) + 1)
     places: list[int] = []
@@ -171,7 +177,7 @@ class Limits:
         """Measure the limits of the text part of a model and of its tokenizer.
 
         Raises:
-            UserError: the part cannot run on text input only.
+            UserError: the part needs inputs other than text.
         """
         vocabulary, config = _vocabulary(part), part.config.get_text_config()  # without the settings for images
         special = {*tokenizer.all_special_ids, getattr(config, "pad_token_id", None)}
@@ -229,7 +235,10 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row index of an embedding lookup if it is a lookup of positions, otherwise None."""
+    """Return the first row index of an embedding lookup if the lookup is one of positions, otherwise None.
+
+    `rows` are the row indices looked up for a text of `count` tokens; those of positions are consecutive.
+    """
     if not rows.dim() or rows.shape[-1] < count:
         return None
     numbers = rows.reshape(-1, rows.shape[-1]).cpu()

@@ -56,11 +56,12 @@ class StoredTensor:
 
 
 def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
-    """Read the headers of all tensors of a model, keyed by name of the tensor.
+    """Return the headers of all tensors of a model, keyed by name of the tensor.
 
     Args:
-        files: paths by file name. With `INDEX`, the weight files that it lists are read from its own folder; otherwise
-            `WEIGHTS` is read. If neither is present, the result is empty.
+        files: path of each file, keyed by file name. If the file `INDEX` is present, the weight files listed there are
+            read from the folder of this file; otherwise, the file `WEIGHTS` is read. If neither is present, the result
+            is empty.
 
     Raises:
         UserError: a file is damaged or missing, or a tensor is stored twice or not in the file that the index states.
@@ -100,7 +101,12 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that a config.json describes unquantised weights, and neither a class of another family nor own code."""
+    """Check that `transformers` can load a model with this config.json as it was trained.
+
+    Raises:
+        UserError: the weights are quantised, the model class belongs to another family than `model_type`, or the model
+            class is defined in code that comes with the model.
+    """
     quantised = config.get("quantization_config") or config.get("compression_config")
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
@@ -127,14 +133,17 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def _reads(family: object, name: str) -> bool:
-    """Return whether an Auto class of transformers loads models of a family as this class, such as gpt-sw3 as GPT-2."""
+    """Return whether transformers loads models of a family with the class `name`, which another family defines.
+
+    For instance, transformers loads models of the family gpt-sw3 with a class of GPT-2.
+    """
     known: Any = import_module("transformers.models.auto.modeling_auto")
     named = [table.get(str(family)) for key, table in vars(known).items() if key.endswith("MAPPING_NAMES")]
     return any(name in one if isinstance(one, tuple) else name == one for one in named)
 
 
 def _is_own_code(name: str, family: object) -> bool:
-    """Return whether transformers knows a model family but has no class of this name, ignoring case."""
+    """Return whether transformers knows a model family but has no class called `name`, in upper or lower case."""
     known: Any = import_module("transformers.models.auto.configuration_auto")
     names = (one.lower() for one in dir(import_module("transformers")))
     return family in known.CONFIG_MAPPING_NAMES and name.lower() not in names
@@ -144,8 +153,8 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
     """Check that transformers uses every key of a config.json that changes how attention is computed.
 
     A key counts as used if its name is in the source code of the model, which transformers has built from config.json.
-    Keys whose value stands for standard attention are not checked. If the model consists of several, the keys of the
-    `part` that reads texts are checked too, such as those in `text_config`.
+    Keys whose value stands for standard attention are not checked. If the model consists of several models, the keys of
+    `part`, the model for text, are checked too; they are in a section such as `text_config`.
     """
     _check_keys(config, model, path)
     kind = type(getattr(part, "config", model.config).get_text_config())
@@ -182,7 +191,7 @@ def _source_of(model: Any) -> str:
 def check_weights(
     model: PreTrainedModel, report: Mapping[str, Any], stored: Mapping[str, StoredTensor], name: str
 ) -> None:
-    """Check that the file has all weights that affect the attention maps, and that the model uses all of these.
+    """Check that the stored weights include all that affect the attention maps, and that the model has loaded them.
 
     Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that the model is
     the same each time it is loaded.
@@ -222,9 +231,13 @@ def check_weights(
 
 
 def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
-    """Check that each tensor that one expert of a layer has is stored for all experts up to the last one.
+    """Check that no expert of a layer lacks a tensor that another expert of the same layer has.
 
-    transformers joins the tensors of the experts and names only the joint tensor, or none.
+    The experts of a layer are assumed to have all indices from 0 to the largest that is stored. transformers joins the
+    tensors of the experts; its own report of missing tensors therefore names only the joint tensor, or no tensor.
+
+    Raises:
+        UserError: a tensor of an expert is missing.
     """
     last: dict[str, int] = {}
     by_expert: dict[tuple[str, str], set[int]] = {}
@@ -243,7 +256,10 @@ def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Set the missing weights of the text part to zero; return the names of those that affect the attention maps."""
+    """Set missing weights of the text part to zero.
+
+    Return the names of the missing weights that affect the attention maps.
+    """
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]
@@ -267,7 +283,11 @@ def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
 
 
 def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
-    """Return whether an unused tensor of a file belongs to the layers or their input and should be used."""
+    """Return whether a stored tensor that the model has not loaded is a weight that affects the attention maps.
+
+    Such weights are those of the layers, and of embeddings and norms outside the layers. Poolers, output layers and
+    buffers do not count.
+    """
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
     is_causal_mask = key.endswith("bias") and len(shape) == 4
@@ -279,7 +299,10 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name of the first missing weight in the file if only its prefix differs there, otherwise None."""
+    """Return the name under which the file has the first missing weight, if only the prefix of the name differs.
+
+    The result is None if the file has no such weight.
+    """
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 

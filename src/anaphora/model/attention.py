@@ -28,8 +28,8 @@ def attend(
         query: queries, (B, H, Q, D).
         key: keys, (B, H, T, D).
         value: values, (B, H, T, V) for any V.
-        bias: bias added to the scores, broadcastable to (B, H, Q, T); -inf masks a pair. None takes half the time
-            of a bias of zeros.
+        bias: bias added to the scores, broadcastable to (B, H, Q, T); -inf masks a pair. Without a bias (None), the
+            computation takes half the time that it takes with a bias of zeros.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
         scale: factor of the dot products, by default 1 / sqrt(D).
 
@@ -52,8 +52,8 @@ def attend(
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
     """Return whether torch's fused kernel is slower, as it is in bfloat16 on the CPU for up to 256 keys.
 
-    Its forward and backward passes then take two to eight times as long as two matrix products and a softmax; for 512
-    keys they take equally long.
+    The forward and backward passes of the kernel then take two to eight times as long as those of two matrix products
+    and a softmax; for 512 keys, both take equally long.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
         return False
@@ -62,7 +62,7 @@ def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
 
 
 def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """Return the attention weights of `attend`, with its arguments, before dropout: (B, H, Q, T).
+    """Return the attention weights, before dropout, that `attend` computes from the same arguments: (B, H, Q, T).
 
     Rows sum to 1; the row of a query whose keys are all masked is zero.
     """
@@ -70,7 +70,10 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
 
 
 def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """Return the input of the softmax, query @ key.T / sqrt(D) + bias; shapes and `scale` as in `attention_weights`."""
+    """Return the input of the softmax, query @ key.T / sqrt(D) + bias: (B, H, Q, T).
+
+    `query`, `key`, `bias` and `scale` are as in `attend`.
+    """
     return _scaled_products(query, key, scale) + bias.to(query.dtype)
 
 
@@ -135,7 +138,7 @@ class Attention(Mixer):
             self.add_module(name, Linear(width, width))
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the rotated query and key of `hidden` and the value of `content`, after all edits."""
+        """Return queries and keys of `hidden`, rotated by position, and values of `content`, after all edits."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -188,7 +191,10 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries, (Q, H, T), after edits; arguments as in `query_rows`."""
+        """Return the attention weights of selected queries after all edits: (Q, H, T).
+
+        `query`, `key` and `queries` have the shapes described in `query_rows`.
+        """
         row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
@@ -217,8 +223,11 @@ class Attention(Mixer):
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
     """Return the attention weights of selected queries: (Q, H, T).
 
-    Queries and keys are (B, H, T, D), the bias and the scale as in `attend`; `queries` are the batch row and the token
-    index of each selected query, two of (Q,).
+    Args:
+        query, key: (B, H, T, D) queries and keys of all tokens.
+        bias: as in `attend`.
+        queries: two tensors, (Q,) each: batch row and token index of each selected query.
+        scale: as in `attend`.
     """
     row, token = queries
     # Queries are grouped by row and share the keys of their row: copying the keys for each query took longer than
@@ -233,13 +242,19 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return each query's index within its batch row, (Q,), and the largest number in one row; `row` is sorted."""
+    """Return the index of each query within its batch row, (Q,), and the largest number of queries in a batch row.
+
+    `row`, (Q,), holds the batch row of each query, in ascending order.
+    """
     within = torch.arange(len(row), device=row.device) - torch.searchsorted(row, row)
     return within, int(within.max()) + 1 if len(row) else 0
 
 
 def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> tuple[Tensor, Tensor]:
-    """Return each batch row's index, (B, 1), and its queries' token indices, (B, most), padded with token 0."""
+    """Return the indices of the batch rows, (B, 1), and the token indices of the queries of each batch row, (B, most).
+
+    A batch row with fewer than `most` queries is padded with the token index 0.
+    """
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token

@@ -28,7 +28,8 @@ class Encoder(nn.Module):
 
     Attributes:
         hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
-            layer's input and x the first layer's. With `optimizer.value_curriculum`, s is below 1 early in training.
+            input of the layer, and x is the input of the first layer. With `optimizer.value_curriculum`, s is below 1
+            early in training.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:

@@ -54,7 +54,10 @@ class SwiGlu(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention, then a feed-forward network; each is x + f(norm(x)) with pre-norm, norm(x + f(x)) with post-norm."""
+    """Transformer block: attention, then a feed-forward network.
+
+    Each of the two computes x + f(norm(x)) with pre-norm, and norm(x + f(x)) with post-norm.
+    """
 
     def __init__(self, chosen: model_settings.Model) -> None:
         super().__init__()
@@ -160,7 +163,7 @@ class LayerPass:
 
 
 def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
-    """Yield the forward pass of each layer, on the output of the previous layer."""
+    """Yield the forward pass of each layer; the input of a layer is the output of the previous layer."""
     hidden = context.embeddings
     for block in blocks:
         layer = LayerPass(block, context, hidden)

@@ -1,8 +1,8 @@
-"""Linear layers that use oneDNN's kernel where torch's own is slower, in models of this package and of others.
+"""Linear layers that use oneDNN's kernel if it is faster than torch's own, in models of this and of other packages.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses the full width, with rounding errors of the same size. Since torch's operator for oneDNN is private, it is
-tested once; if the test fails, layers run as `nn.Linear`.
+oneDNN uses the full width, with rounding errors of the same size. The oneDNN operator is a private function of torch
+and is therefore tested once; if the test fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Return whether this is an AMD processor with AVX-512, and oneDNN's kernel exists and agrees with torch's own."""
+    """Return whether the oneDNN kernel exists, is faster than torch's own, and computes the same product.
+
+    It is assumed to be faster if the processor is an AMD processor with AVX-512.
+    """
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False

@@ -1,4 +1,4 @@
-"""Token mixers: the interface shared by attention and recurrent networks, attention masks and edits, and GRU and LSTM.
+"""Token mixers: the common interface of attention and recurrent networks, attention masks, edits, GRU and LSTM.
 
 B batch, T tokens, H heads, D features per head, W width.
 """
@@ -45,9 +45,10 @@ class AttentionContext:
 
 
 class Edit:
-    """Intervention in one layer's attention: base class without effect, whose subclasses change or record a tensor.
+    """Base class of interventions in one layer's attention.
 
-    An edit returns new tensors and does not modify its arguments.
+    This class changes nothing; subclasses change or record a tensor. The methods return new tensors and do not modify
+    their arguments.
     """
 
     def projected(
@@ -91,7 +92,10 @@ class Mixer(nn.Module):
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
-        """Return the output of `mix` at sorted, distinct flat positions `needed`, row * T + token: (P,) -> (P, W)."""
+        """Return the output of `mix` only for the tokens `needed`: (P, W).
+
+        `needed` holds the flat position of each token, row * T + token, in ascending order without duplicates: (P,).
+        """
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:
@@ -100,9 +104,10 @@ class Mixer(nn.Module):
 
 
 def same_sentence_mask(segments: Tensor) -> Tensor:
-    """Return the additive mask of packed rows: (B, T), sentence indices or -1 for padding -> (B, 1, T, T), 0 or -inf.
+    """Return the additive attention mask of packed rows, (B, 1, T, T).
 
-    Padding tokens neither attend nor receive attention.
+    `segments`, (B, T), holds the index of each token's sentence, -1 for padding. The mask is 0 for two tokens of the
+    same sentence and -inf otherwise. Padding tokens neither attend nor receive attention.
     """
     together = (segments.unsqueeze(-1) == segments.unsqueeze(-2)) & (segments >= 0).unsqueeze(-1)
     return torch.where(together, torch.zeros((), device=segments.device), -math.inf).unsqueeze(1)
@@ -118,7 +123,7 @@ def second_sequence_mask(second: Tensor) -> Tensor:
 
 
 class Recurrent(Mixer):
-    """Base class of bidirectional recurrent networks, which process each sentence separately and have no maps.
+    """Base class of bidirectional recurrent networks, which process sentences separately and have no attention maps.
 
     Each direction has half the width, so that a layer has 4.5 W^2 (GRU) or 6 W^2 (LSTM) weights; attention has 4 W^2.
     """

@@ -16,7 +16,9 @@ from anaphora.base.errors import UserError
 
 
 class Position(nn.Module):
-    """Base class without position encoding: the encoder sees a bag of tokens.
+    """Base class of position encodings.
+
+    This class itself encodes no positions, so that the encoder sees a bag of tokens.
 
     Attributes:
         scale: factor of the token embeddings, applied before marks and positions are added.
@@ -134,8 +136,9 @@ class Alibi(Position):
 class T5Relative(Position):
     """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
-    Each direction has half of the buckets; half of these are single distances, the rest grow logarithmically up to
-    `max_distance`. All layers share the table of biases.
+    Each direction has half of the buckets. Half of the buckets of a direction hold one distance each; the others hold
+    ranges of distances up to `max_distance`, which are equally wide on a logarithmic scale. All layers share the table
+    of biases.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:

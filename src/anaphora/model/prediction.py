@@ -25,7 +25,7 @@ class EncoderOutput:
 
     Attributes:
         hidden: (R * T, W) hidden states; zeros at tokens that neither the prediction head nor the output layer needs.
-        rows: (L, K, H, T) attention rows of the query tokens, or None if not needed.
+        rows: (L, K, H, T) attention rows of the query tokens; None if they are not needed.
     """
 
     hidden: Tensor
@@ -77,9 +77,10 @@ def full_precision(values: Tensor) -> Tensor:
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads, and the prediction head of a model that gives no answers.
+    """Base class of prediction heads.
 
-    The last column of the scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
+    This class itself is used in a model without a prediction head, which answers no questions. The last column of the
+    scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
     """
 
     def __init__(self, none_of_them: bool = False) -> None:
@@ -95,11 +96,17 @@ class PredictionHead(nn.Module):
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """Return vectors to add to the token embeddings: slots (R, T) -> (R, T, W); None, as here, for no vectors."""
+        """Return vectors that mark the candidates, to be added to the token embeddings: (R, T, W).
+
+        `slots`, (R, T), holds the slot (candidate marker) of each token: a number from 1 for tokens of a candidate, and
+        0 for other tokens. The result is None, as here, if no vectors are added.
+        """
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Score the candidates and "none of them" in `full_precision`: (N, M + 1), -inf for absent candidates.
+        """Return the scores of the candidates and of "none of them", converted by `full_precision`: (N, M + 1).
+
+        An item with fewer than M candidates has -inf for the others.
 
         Raises:
             UserError: the model has no prediction head, as here.
@@ -107,7 +114,10 @@ class PredictionHead(nn.Module):
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,), from its `scores`: -log of the summed probability of right answers."""
+        """Return the loss of each item, (N,): -log of the summed probability of the right answers.
+
+        The probabilities are the softmax of the item's `scores`.
+        """
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
     def _only_present(self, scores: Tensor, none: Tensor, batch: Batch) -> Tensor:
@@ -119,7 +129,8 @@ class PredictionHead(nn.Module):
 class Word(PredictionHead):
     """Prediction head that predicts the antecedent's word from the pronoun's vector, over the whole vocabulary.
 
-    A candidate's score is the mean log-probability of its tokens; for "none of them" it is that of [NONE].
+    The score of a candidate is the mean log-probability of its tokens; the score of "none of them" is the
+    log-probability of the token [NONE].
     """
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
@@ -145,9 +156,10 @@ class Word(PredictionHead):
 
 
 class Slot(PredictionHead):
-    """Prediction head that predicts the antecedent's slot from the pronoun's vector.
+    """Prediction head that predicts the slot of the antecedent from the pronoun's vector.
 
-    Each candidate has a slot: a number from 1, whose embedding is added to the embeddings of the candidate's tokens.
+    A slot is a marker of a candidate: a number from 1, whose trained embedding is added to the token embeddings of the
+    candidate.
     """
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
@@ -168,7 +180,11 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """Prediction head with log attention masses of one head as scores, on candidates and [CLS] ("none of them")."""
+    """Prediction head whose scores are the logarithms of attention masses of one attention head.
+
+    The score of a candidate is the log attention mass from the pronoun to the candidate; the score of "none of them" is
+    that to [CLS].
+    """
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -244,14 +260,20 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10 of each head's attention mass on each candidate, which is 0 at 1%: (N, M, L * H)."""
+        """Return 2 + log10 of the attention mass of each head on each candidate: (N, M, L * H).
+
+        A mass of 1 % thus gives 0; masses below 1e-6 are raised to 1e-6.
+        """
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 class Label(PredictionHead):
-    """Prediction head for a text's label, from its mean or first hidden state; labels are scored like candidates."""
+    """Prediction head that predicts the label of a text, from the mean of the hidden states or from the first one.
+
+    The labels are scored like candidates.
+    """
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

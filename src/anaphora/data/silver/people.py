@@ -66,8 +66,8 @@ class NameLexicon:
 
     Attributes:
         given: for each given name, the number of pages about people who have this name and a known gender.
-        genders: for each given name, "male" or "female", the gender on at least 90 % of these pages; a name without
-            such a majority is left out.
+        genders: for each given name, the gender, "male" or "female", of the people on at least 90 % of these pages; a
+            name without such a majority is left out.
         of: tuple of the given names of each gender, in order of first occurrence.
         families: the distinct family names, in order of first occurrence.
 

@@ -114,11 +114,10 @@ class _Passage:
 def _by_gender(people: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
     """Build at most two items by the gender rule.
 
-    The antecedent is the first candidate of one item, and the second candidate of the other.
-
-    There is no item if the gender of a person is unknown, all people have the same gender, several people have the
-    gender of one of the pronouns, or a pronoun may refer to the page's subject although the passage does not name this
-    person. Reflexive pronouns, and pronouns before the first mention of their antecedent, are not used.
+    The antecedent is the first candidate of one item, and the second candidate of the other. There is no item if the
+    gender of a person is unknown, all people have the same gender, several people have the gender of one of the
+    pronouns, or a pronoun may refer to the page's subject although the passage does not name this person. Reflexive
+    pronouns, and pronouns before the first mention of their antecedent, are not used.
     """
     text = people.text
     forms = list(_PRONOUN.finditer(text))

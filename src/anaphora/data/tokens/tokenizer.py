@@ -43,7 +43,7 @@ def independent_segments(text: str) -> list[str]:
 class TokenizedText:
     """Tokens of a text, including the special tokens that a model puts around it, such as [CLS] and [SEP].
 
-    All tokens without visible characters count as special, including spaces.
+    All tokens without visible characters, such as spaces, count as special tokens.
     """
 
     ids: tuple[int, ...]  # (T,)
@@ -154,7 +154,7 @@ class Tokenizer:
     def _plain(self, text: str, encoding: Encoding) -> TokenizedText:
         """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, five times as fast.
 
-        The speed is due to word boundaries from the `tokenizers` library.
+        This method is faster because it takes the word boundaries from the `tokenizers` library.
         """
         ids, spans = tuple(encoding.ids), tuple(encoding.offsets)
         words: list[int] = []
@@ -222,8 +222,8 @@ class BlankPieces:
 class PieceCheck:
     """Check of the token offsets that a tokenizer reports: a token must match the characters in its span.
 
-    A tokenizer with a BPE vocabulary without an unknown token drops unknown characters and bytes. The `tokenizers`
-    library then reports wrong offsets for the other tokens of the same word.
+    If a BPE vocabulary has no unknown token, its tokenizer drops unknown characters and bytes. The `tokenizers` library
+    then reports wrong offsets for the other tokens of the same word.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -280,8 +280,8 @@ def unknown_ids(backend: Backend) -> frozenset[int]:
 def _knows_every_byte(backend: Backend) -> bool:
     """Return whether the vocabulary has a token for each of the 256 bytes, so that no character is unknown.
 
-    With byte fallback, these tokens are "<0x00>" to "<0xFF>"; for byte-level BPE, each is one symbol. The result is
-    False for other tokenizers.
+    With byte fallback, these tokens are "<0x00>" to "<0xFF>". For byte-level BPE, each of these tokens is one symbol.
+    The result is False for other tokenizers.
     """
     model: Any = backend.model
     if model.byte_fallback:

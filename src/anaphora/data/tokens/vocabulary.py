@@ -49,7 +49,7 @@ def word_vocabulary(
     which all tokens have nearly the same score. Consecutive unknown characters become one [UNK].
 
     Args:
-        words: words to include whatever their count.
+        words: words that are included even if they are rare.
         min_count: minimum count, in the training texts, of a word in the vocabulary.
         only_seen: whether to drop words that do not occur as tokens in the training texts, since their embeddings would
             not be trained; single characters are kept.
@@ -111,7 +111,7 @@ def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> To
 def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
     """Return the most frequent characters that cover the share `coverage` of the texts, at most half of `size`.
 
-    WordPiece needs two tokens per character: one for the start of a word and one for its inside.
+    WordPiece needs two tokens per character: one for the start of a word, and one for any other place in a word.
     """
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
@@ -198,8 +198,8 @@ class DroppingTokenizer(Tokenizer):
     Args:
         tokenizer: result of `word_vocabulary`.
         share: share of the rarer words that are split in each text, from 0 to 1.
-        seed: random seed. It determines 64 vocabularies, each without a random selection of the rarer words, and which
-            of these vocabularies is used for each text.
+        seed: random seed. It determines 64 vocabularies, each of which lacks other rarer words, chosen at random. It
+            also determines which of these vocabularies is used for each text.
     """
 
     is_random = True

@@ -1,10 +1,12 @@
 """Search for the operations at which a model's attention can be edited, and verification of edits.
 
-A pass over two texts locates the operations of each block: a product with the attention map as a factor, and the
-softmax that computed this factor. For the verification, copies of one text run in a single pass. In some copies, an
-edge of each head is knocked out in one block. In other copies, the heads' weights or outputs without this edge are
-inserted; these are computed independently, from weights and values of the unedited text. All copies for one block must
-have the same final hidden states. B texts, H heads, T tokens, K keys, L blocks, D features per head.
+A forward pass over two texts locates the operations of each block: a product with the attention map as a factor, and
+the softmax that computed this factor. For the verification, copies of one text run in a single pass, and in each copy
+one block is edited. In the first copy for a block, one edge (pair of a query and a key) of each head is knocked out. In
+the second copy, the attention weights of each head are replaced by the weights without this edge; in the third copy,
+the output of each head is replaced by the output without this edge. The replacements are computed independently, from
+the weights and values of the unedited text. All three copies must have the same final hidden states. B texts, H heads,
+T tokens, K keys, L blocks, D features per head.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ _MOST_WEIGHT = 0.9
 class _Product:
     """Matrix product whose factors could be attention weights, (N, R, K), and values, (N, K, D).
 
-    If it is `transposed`, the weights are the second factor in the model; both are stored in the shapes above.
+    If `transposed` is True, the weights are the second factor in the model. Both factors are stored in these shapes.
     """
 
     place: Place
@@ -84,7 +86,8 @@ def edit_points(
 
     Args:
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
-        maps: maps of both texts, (2, H, T, T) for each block, if they were observed at the products of the model.
+        maps: attention maps of both texts, (2, H, T, T) for each block, if they were recorded at matrix products; None
+            if `reading` returns the maps.
 
     Raises:
         UserError: a block cannot be edited, or its operations are ambiguous; the message gives the reason.
@@ -100,7 +103,10 @@ def edit_points(
 
 
 def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
-    """Return the maps of texts, (B, H, T, T) each, the recorded operations of the pass, and its final hidden states."""
+    """Run texts through a model.
+
+    Return the attention map of each block, (B, H, T, T), the recorded operations, and the final hidden states.
+    """
     inputs = whole_texts(ids, reading.has_types)
     with torch.no_grad(), reading_mode(model, reading.implementation):
         tap = interface.AttentionTap()
@@ -113,7 +119,7 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """Locate the edit point of a block by its map."""
+    """Locate the edit point of the block with the index `number`: the operations whose values equal the block's map."""
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)
@@ -130,7 +136,17 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """Return the name and row order of the matrix closest to a map; they must be equal up to rounding."""
+    """Find the matrix closest to an attention map; return the matrix's name, and the order of its rows.
+
+    Args:
+        maps: attention map.
+        named: pairs of a name and a matrix, whose rows may be in any `RowOrder`.
+        sizes: sizes of the map: texts, heads and queries.
+        number: index of the block, for messages.
+
+    Raises:
+        UserError: no matrix equals the map up to rounding.
+    """
     distances = [
         (float((order.to_maps(matrix, sizes).float() - maps.float()).abs().max()), place, order)
         for place, (_, matrix) in enumerate(named)
@@ -150,9 +166,9 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
-    """Check that knocking out edges of the last token gives the same states as an independent computation.
+    """Check attention knockout of edges of the last token against an independent computation without these edges.
 
-    In decoders, also check that earlier tokens do not change.
+    Both must give the same final hidden states. In decoders, the states of earlier tokens must not change.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
@@ -187,9 +203,10 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 
 
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
-    """Check the states of an unedited copy, and of three edited copies for each block, (3L + 1, T, W).
+    """Check the final hidden states of copies of one text, (3L + 1, T, W).
 
-    The unedited copy must agree with `plain`, the text in a batch of one; the three copies must agree with one another.
+    The first copy is unedited and must agree with `plain`, the states of the text in a batch of one. The other copies
+    are three edited copies for each block, which must agree with one another.
     """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())

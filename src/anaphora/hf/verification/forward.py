@@ -29,7 +29,7 @@ _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
     """Set a model to evaluation mode and an attention implementation inside the `with` block; restore it afterwards.
 
-    None keeps the model's own implementation.
+    If `implementation` is None, the model runs with its own attention implementation.
     """
     held = _HELD.get()
     if held is not None and held[:2] == (model, implementation):
@@ -51,7 +51,10 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
 
 @contextlib.contextmanager
 def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
-    """Keep a model in `reading_mode` for many passes; after each, only the attributes that it altered are restored."""
+    """Keep a model in `reading_mode` for many forward passes.
+
+    After each pass, only the attributes that the pass has altered are restored.
+    """
     with reading_mode(model, implementation):
         token = _HELD.set((model, implementation, Snapshot(model)))
         try:
@@ -61,7 +64,10 @@ def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> 
 
 
 def whole_texts(ids: Tensor, has_types: bool) -> dict[str, Tensor]:
-    """Return the inputs of texts without padding, (B, T) each: ids, a mask and, with `has_types`, types of 0."""
+    """Return the inputs of a model for texts without padding, (B, T) each.
+
+    They are the token ids, an attention mask of ones and, if `has_types` is True, token types of 0.
+    """
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     return {**inputs, "token_type_ids": torch.zeros_like(ids)} if has_types else inputs
 
@@ -82,7 +88,10 @@ def eager_maps(outputs: Any) -> list[Tensor]:
 
 
 def joined_maps(passes: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """Join the maps of several passes, each padded on the right with zeros, into L tensors (B, H, T, T)."""
+    """Join the attention maps of several forward passes into one tensor per layer, (B, H, T, T).
+
+    The maps of shorter texts are padded with zeros to T rows and T columns.
+    """
     length = max(maps[0].shape[-1] for maps in passes)
 
     def padded_maps(one: Tensor) -> Tensor:
@@ -122,7 +131,7 @@ class Snapshot:
 
 
 class _Attributes:
-    """Attributes of a module or a configuration, with copies of dictionaries, lists and sets among them."""
+    """Attributes of a module or a configuration; attributes that are dictionaries, lists or sets are copied."""
 
     def __init__(self, owner: Any) -> None:
         self._own: dict[str, Any] = owner.__dict__
@@ -162,7 +171,7 @@ def _same(now: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _owners(model: nn.Module) -> Iterator[Any]:
-    """Yield every module, and every configuration that a module holds, each once."""
+    """Yield every module of a model and every configuration of a module; none is yielded twice."""
     from transformers import PreTrainedConfig
 
     seen: set[int] = set()

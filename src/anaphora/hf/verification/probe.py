@@ -77,13 +77,14 @@ class Probe:
         self._writes_weights = False
 
     def reading(self) -> MapReading:
-        """Return the first method that gives the weights that the model uses.
+        """Return the first method whose maps equal the attention weights that the model applies to its values.
 
-        If no attention implementation returns them, they are recorded at the products that mix values.
+        If no attention implementation returns such maps, the method records the weights where the model multiplies them
+        by the values.
 
         Raises:
-            UserError: no method passes, the model cannot process the probe, or a forward pass changes its weights; the
-                message names the family and the reason.
+            UserError: no method passes the test, the model cannot process the probe, or a forward pass changes
+                parameters of the model; the message names the family and the reason.
         """
         own = self._own_mixings()
         if not own:
@@ -115,7 +116,10 @@ class Probe:
 
     @property
     def _texts_interact(self) -> bool:
-        """Return whether texts of a batch affect each other: by rotary angles, or by experts of limited capacity."""
+        """Return whether texts of a batch may affect each other.
+
+        They do so if rotary angles depend on the longest text, or if a mixture of experts has a limited capacity.
+        """
         return self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None
 
     def _two_texts(self) -> Tensor:
@@ -126,9 +130,10 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """Return the observed weights of the model's own implementation, or of sdpa if a fused kernel hides them.
+        """Return the attention weights that are observed in a pass with the model's own attention implementation.
 
-        The list is empty if neither can be observed, or if the two implementations give different hidden states.
+        If a fused kernel hides these weights, those of a pass with the implementation "sdpa" are returned. The list is
+        empty if neither can be observed, or if the two implementations give different hidden states.
         """
         try:
             observation, states = self._observe(None, self.alone)
@@ -187,7 +192,11 @@ class Probe:
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the `MapReading` for maps of one text: layers, number of heads, causality and attention sink."""
+        """Return the `MapReading` that describes the maps of one text.
+
+        The number of heads, and whether attention is causal, follow from the maps. The layer indices, and whether there
+        is an attention sink, follow from the observed weights `own`.
+        """
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -242,7 +251,7 @@ class Probe:
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether the maps of a text are independent of padding and of the padding token.
 
-        `read` returns the maps of other inputs.
+        `read` is a function that returns the maps of given inputs.
         """
         dtype = maps[0].dtype
         exact = (4 * _STEP[dtype], 0.0) if dtype in _STEP else _NO_INFLUENCE
@@ -255,7 +264,14 @@ class Probe:
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
-        """Return the layer index of each block: the first number in the path of its module, or else its own index."""
+        """Return the layer index of each block with attention.
+
+        The layer index is the first number in the path of the block's module, such as 3 in "encoder.layer.3.attention".
+        If the paths contain no ascending numbers, the blocks are numbered from 0.
+
+        Raises:
+            UserError: the paths contain no ascending numbers, and the configuration states another number of layers.
+        """
         numbers = [next((int(part) for part in mixing.module.split(".") if part.isdigit()), -1) for mixing in mixings]
         if numbers[0] >= 0 and all(first < second for first, second in pairwise(numbers)):
             return tuple(numbers)

@@ -55,7 +55,7 @@ class MapReading:
 
 
 def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
-    """Return the tokens of a text after the attention sink, which counts as a special token."""
+    """Return the tokens of a text, preceded by the attention sink, which counts as a special token."""
     return replace(
         tokens,
         ids=(-1, *tokens.ids),
@@ -66,9 +66,10 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if any, to the weights, and zeros for layers without attention before the last with it.
+    """Complete attention weights by the attention sink, if there is one, and by zeros for layers without attention.
 
-    The weights are whole maps, (L, H, T, T), or single rows, (L, H, T).
+    Layers after the last layer with attention are not added. The weights are whole maps, (L, H, T, T), or single rows,
+    (L, H, T).
     """
     weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):
@@ -113,11 +114,13 @@ def check_maps(
         kept: one tensor per layer: whole maps, (B, H, T, T), or the rows of `queries`, (Q, H, T).
         model: name and family of the model, for messages.
         real: (B, T) mask, False at padding.
-        queries: batch rows and token indices of single rows, two of (Q,); None for whole maps.
+        queries: two tensors, (Q,) each: batch row and token index of each query; None for whole maps.
+        head: the only head in `kept`; None if `kept` has all layers and heads.
 
     Raises:
-        UserError: a weight is negative or NaN, a hidden token has weight, or a row does not sum to 1 (with a sink, to
-            at most 1); the message names layer, head and value.
+        UserError: a weight is negative or NaN; a token that padding or the causal mask hides has a weight above 0; or
+            the sum of a row is not 1. If there is an attention sink, the sum may be below 1. The message names the
+            layer, the head and the value.
     """
     text, token = real.nonzero(as_tuple=True) if queries is None else queries
     visible = real[text]
