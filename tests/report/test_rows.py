@@ -62,13 +62,25 @@ def test_the_file_explains_its_columns_and_lies_beside_its_items(tmp_path: Path)
 
 def test_data_that_are_called_as_the_items_would_be_are_not_replaced(tmp_path: Path) -> None:
     own = tmp_path / "test_items.jsonl"
-    own.write_text("mine")
-    with pytest.raises(UserError, match=r"test_items.jsonl would be written beside test.parquet, but is there already"):
-        write_attention_rows(tmp_path / "test.parquet", RECORDS)
-    assert own.read_text() == "mine"
+    for mine in ("mine", "", "7\n", "[]\n", '{"text": "She left.", "item": 0}\n'):
+        own.write_text(mine)
+        with pytest.raises(
+            UserError, match=r"test_items.jsonl would be written beside test.parquet, but is there already"
+        ):
+            write_attention_rows(tmp_path / "test.parquet", RECORDS)
+        assert own.read_text() == mine
     own.unlink()
     for _ in range(2):  # those of an earlier call are
         write_attention_rows(tmp_path / "test.parquet", RECORDS)
+
+
+def test_items_without_rows_are_those_of_an_interrupted_command(tmp_path: Path) -> None:
+    path = tmp_path / "test.parquet"
+    write_attention_rows(path, RECORDS)
+    whole = path.read_bytes()
+    path.unlink()
+    write_attention_rows(path, RECORDS)
+    assert path.read_bytes() == whole
 
 
 def test_a_part_at_a_time_is_the_whole_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,11 +72,11 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
         about: description stored in the Parquet file; `data.records.parquet_about` reads it.
 
     Raises:
-        UserError: a file cannot be written, or `<stem>_items.jsonl` exists but the Parquet file does not; the user may
-            then have written the file with the items for another purpose.
+        UserError: a file cannot be written, or `<stem>_items.jsonl` exists but is not a file of items, so that it is
+            the user's own.
     """
     items = items_path(path)
-    if items.exists() and not path.exists():
+    if items.exists() and not path.exists() and not _holds_items(items):  # items without rows: writing was interrupted
         raise UserError(f"{items} would be written beside {path.name}, but is there already; choose another output=")
     with (
         parquet_parts(path, attention_schema(), COLUMNS, about, incompressible=("weights", "scales")) as write_table,
@@ -95,6 +95,15 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 def items_path(path: Path) -> Path:
     """Return the path of the JSON lines file with the items that belong to a Parquet file of attention rows."""
     return path.with_name(f"{path.stem}_items.jsonl")
+
+
+def _holds_items(path: Path) -> bool:
+    """Return whether the first line of a file is an item as `attention_file` writes it."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            return bool(next(iter(json.loads(lines.readline()))) == "item")
+    except (OSError, ValueError, TypeError, StopIteration):
+        return False
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
