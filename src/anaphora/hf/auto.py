@@ -30,7 +30,7 @@ class AnaphoraConfig(PreTrainedConfig):
     Args:
         run: all settings of the run as plain values; None if the configuration describes no model.
         vocab_size: number of tokens in the tokenizer's vocabulary.
-        fields: any other fields of `PreTrainedConfig`; those that follow from `run` are overwritten.
+        fields: any other fields of `PreTrainedConfig`; fields that follow from `run` are overwritten.
 
     Raises:
         UserError: `run` is invalid.

@@ -114,11 +114,11 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
     Args:
         running: paths of the running modules, from `running_modules`.
         points: edit point of each block with attention.
-        edits: edits of each block, by its index in `points`.
+        edits: edits of each block, keyed by the index of the block in `points`.
         sizes: sizes B, H and T of the forward pass.
 
     Attributes:
-        weights: edited attention weights of each block that has run, by its index: (B, H, T, T).
+        weights: edited attention weights of each block that has run, (B, H, T, T), keyed by the index of the block.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class EditOfOneText(Edit):
         edit: edit of the batch.
         row: index of the text in the batch.
         batch: sizes B and T of the batch.
-        tables: inputs of the edit by method name; zeros for texts that have not run yet.
+        tables: inputs of the edit, keyed by the name of its method; zeros for texts that have not run yet.
     """
 
     def __init__(self, edit: Edit, row: int, batch: tuple[int, int], tables: dict[str, Tensor]) -> None:

@@ -54,7 +54,9 @@ class AttentionTap:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
-        """Mix values by attention weights, and record the requested weights: three of (B, H, T, D) -> (B, H, T, D).
+        """Mix values by attention weights, and record the requested weights.
+
+        Queries, keys, values and the result are (B, H, T, D).
 
         Raises:
             PassEnded: this was the last layer to record.
@@ -138,7 +140,7 @@ def _attention(
 def _mixed(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
 ) -> Tensor:
-    """Mix values by attention weights: three of (B, H, T, D) -> (B, H, T, D).
+    """Mix values by attention weights; queries, keys, values and the result are (B, H, T, D).
 
     If `cap`, the bound of the scores, is not None, `dropout` is ignored.
     """

@@ -174,7 +174,10 @@ def _weight_files(place: str) -> dict[str, Path]:
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return the local path of a file in a folder or on the hub, downloaded unless `offline`; None if it is absent."""
+    """Return the local path of a file in a folder or on the hub; None if the file does not exist.
+
+    Unless `offline` is True, a file on the hub is downloaded if needed.
+    """
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,
@@ -189,8 +192,8 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the class that loads a stored model: an Auto class, or the class that config.json names.
 
-    The latter loads models whose weight names have another prefix than those of the class that `AutoModel` loads, such
-    as DPRContextEncoder.
+    The class named in config.json is needed if the names of its weights have another prefix than in the class that
+    `AutoModel` loads, as for DPRContextEncoder.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()

@@ -116,7 +116,7 @@ class TextReader:
             )
 
     def _visible_part(self, text: str, token: str, start: int, end: int) -> tuple[int, int]:
-        """Return the character span of a token without surrounding spaces; (0, 0) if span or token is only spaces."""
+        """Return the character span of a token without surrounding spaces; (0, 0) if nothing but spaces is left."""
         written = text[start:end]
         left, right = start + len(written) - len(written.lstrip()), start + len(written.rstrip())
         if left >= right or token in self._blanks:

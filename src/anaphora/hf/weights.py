@@ -177,7 +177,7 @@ def _check_keys(config: Mapping[str, Any], model: Any, path: str) -> None:
 
 
 def _source_of(model: Any) -> str:
-    """Return the source code of a model family: models, configuration, and the shared functions that they call."""
+    """Return the source code of a model family: its models, its configuration, and the shared functions they call."""
     classes = (*type(model).__mro__, *type(model.config).__mro__)
     own = {one.__module__ for one in classes if one.__module__.startswith("transformers.models.")}
     source = "\n".join(inspect.getsource(import_module(name)) for name in sorted(own))

@@ -147,7 +147,10 @@ class Attention(Mixer):
         return query, key, value
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query, key and value before the rotation by position: two of (B, T, W) -> three of (B, H, T, D)."""
+        """Return queries and keys of `hidden`, and values of `content`, before the rotation by position.
+
+        The arguments are (B, T, W), the results (B, H, T, D).
+        """
         return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
     def score_bias(self, context: AttentionContext) -> Tensor:

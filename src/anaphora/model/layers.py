@@ -84,11 +84,14 @@ class Block(nn.Module):
         return read
 
     def project(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Project the hidden states to query, key and value: (B, T, W) -> three of (B, H, T, D)."""
+        """Project the hidden states, (B, T, W), to queries, keys and values, (B, H, T, D) each."""
         return self.attention.project(*self.attention_inputs(hidden, context), context)
 
     def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Add the projected attention output to the residual stream, then apply any post-norm: (..., W) each."""
+        """Add the projected attention output to the residual stream, then apply any post-norm.
+
+        The arguments and the result are (..., W).
+        """
         summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
         if self.is_pre_norm:
             return summed
@@ -104,7 +107,10 @@ class Block(nn.Module):
         return output
 
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Compute the rest of the layer after attention, token by token: two of (..., W) -> (..., W)."""
+        """Compute the rest of the layer after attention, token by token.
+
+        The arguments (input of the layer, and concatenated outputs of the heads) and the result are (..., W).
+        """
         return self.add_feed_forward(self.add_attention(hidden, mixed))
 
 

@@ -54,19 +54,22 @@ class Edit:
     def projected(
         self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Edit queries, keys and values after the rotation by position: three of (B, H, T, D) -> same."""
+        """Edit queries, keys and values, (B, H, T, D) each, after the rotation by position."""
         return query, key, value
 
     def scores(self, scores: Tensor) -> Tensor:
-        """Edit the scores before the softmax, bias and mask included: (B, H, T, T) -> same; -inf masks a pair."""
+        """Edit the scores, (B, H, T, T), before the softmax.
+
+        The scores include bias and mask; -inf masks a pair of a query and a key.
+        """
         return scores
 
     def weights(self, weights: Tensor) -> Tensor:
-        """Edit the weights after the softmax: (B, H, T, T) -> same; rows are not renormalised."""
+        """Edit the weights, (B, H, T, T), after the softmax; rows are not renormalised afterwards."""
         return weights
 
     def mixed(self, mixed: Tensor) -> Tensor:
-        """Edit the output of each head: (B, H, T, D) -> same."""
+        """Edit the output of each head, (B, H, T, D)."""
         return mixed
 
 
@@ -84,11 +87,17 @@ class Mixer(nn.Module):
         self.edits: tuple[Edit, ...] = ()
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return query and key of `hidden` and value of `content`: two of (B, T, W) -> three of (B, H, T, D)."""
+        """Return queries and keys, computed from `hidden`, and values, computed from `content`.
+
+        The arguments are (B, T, W), the results (B, H, T, D).
+        """
         raise NotImplementedError
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Mix the tokens of each sentence and concatenate the heads: three of (B, H, T, D) -> (B, T, W)."""
+        """Mix the tokens of each sentence and concatenate the outputs of the heads: (B, T, W).
+
+        Queries, keys and values are (B, H, T, D).
+        """
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
@@ -135,12 +144,14 @@ class Recurrent(Mixer):
         self.network = self.network_class(width, width // 2, batch_first=True, bidirectional=True)
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the hidden states as query, key and value: (B, T, W) -> three of (B, 1, T, W)."""
+        """Return the hidden states, (B, T, W), as queries, keys and values, (B, 1, T, W) each."""
         states = hidden.unsqueeze(1)
         return states, states, states
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Run the network on each sentence separately: three of (B, 1, T, W) -> (B, T, W), zeros at padding.
+        """Run the network on each sentence separately: (B, T, W), with zeros at padding.
+
+        The input is `value`, (B, 1, T, W).
 
         Raises:
             UserError: there are edits; these need an attention layer.

@@ -27,7 +27,7 @@ class Position(nn.Module):
     scale: float = 1.0
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add position vectors to the embedding: (B, T, W) -> (B, T, W), unchanged here.
+        """Add position vectors to the embedding, (B, T, W); this class returns the embedding unchanged.
 
         Raises:
             UserError: a sentence is longer than `model.position.max_length`.
@@ -35,7 +35,7 @@ class Position(nn.Module):
         return hidden
 
     def rotate(self, heads: Tensor, positions: Tensor) -> Tensor:
-        """Rotate queries or keys by position: (B, H, T, D) -> (B, H, T, D), unchanged here."""
+        """Rotate queries or keys, (B, H, T, D), by position; this class returns them unchanged."""
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
@@ -46,7 +46,10 @@ class Position(nn.Module):
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
-        """Return the bias added to the scores: broadcastable to (B, H, Q, K); None, as here, if there is none."""
+        """Return the bias added to the scores, broadcastable to (B, H, Q, K).
+
+        The result is None if there is no bias, as in this class.
+        """
         return None
 
 
@@ -119,7 +122,10 @@ class Rotary(Position):
 
 
 class Alibi(Position):
-    """Score penalty proportional to distance, in both directions; one slope per head (Press et al. 2022, section 3)."""
+    """Penalty on each score, proportional to the distance between query and key (Press et al. 2022, section 3).
+
+    Distances count in both directions. Each head has its own slope, the penalty per token of distance.
+    """
 
     slopes: Tensor
 

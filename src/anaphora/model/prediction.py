@@ -33,13 +33,19 @@ class EncoderOutput:
 
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Average values by owner index in [0, size): (K, ...), (K,) -> (size, ...); an owner without values gets zeros."""
+    """Return the mean of the values of each owner, (size, ...); zeros for an owner without values.
+
+    `values`, (K, ...), are grouped by `owners`, (K,), the index of each value's owner, in [0, size).
+    """
     count = group_sum(values.new_ones(len(owners)), owners, size)
     return group_sum(values, owners, size) / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Sum values by owner index in [0, size): (K, ...), (K,) -> (size, ...)."""
+    """Return the sum of the values of each owner, (size, ...).
+
+    `values`, (K, ...), are grouped by `owners`, (K,), the index of each value's owner, in [0, size).
+    """
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
 
@@ -92,7 +98,10 @@ class PredictionHead(nn.Module):
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the flat positions of the hidden states that the prediction head needs: (P,) each; empty here."""
+        """Return tensors of the flat positions, (P,), of the hidden states that the prediction head needs.
+
+        This class returns an empty tuple.
+        """
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:

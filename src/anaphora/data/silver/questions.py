@@ -65,7 +65,7 @@ items are left out, since writers mostly return to the person named first, and a
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
     """Generate the items of one document, deterministically for each seed.
 
-    A passage has at most `words` words; one that names fewer than two people gives no item.
+    A passage has at most `words` words; a passage that names fewer than two people gives no item.
     """
     draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
     subject = names.subject(document)
@@ -77,10 +77,11 @@ def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> I
 
 
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
-    """Yield passages of whole sentences within a paragraph, which may overlap.
+    """Yield passages of a text; a passage consists of successive sentences of one paragraph.
 
-    A passage begins at each sentence; its length limit is drawn between `words` / 2 and `words`. Passages with fewer
-    than 20 or more than `words` words, and those that end where an earlier one ends, are left out.
+    Passages may overlap, since one begins at each sentence. The maximum length of a passage is drawn at random between
+    `words` / 2 and `words`. Passages with fewer than 20 or more than `words` words, and passages that end where an
+    earlier passage ends, are left out.
     """
     for paragraph in text.split("\n"):
         sentences = _SENTENCE_END.split(paragraph)

@@ -108,7 +108,7 @@ class Tokenizer:
         return str(self._backend.id_to_token(number))
 
     def surrounding_tokens(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the ids of the special tokens before and after every text: [CLS], and [SEP] in some models."""
+        """Return the ids of the special tokens before every text ([CLS]), and of those after it ([SEP] or none)."""
         encoding = self._backend.encode("a")
         special = encoding.special_tokens_mask
         opening = special.index(0)
@@ -269,7 +269,7 @@ class PieceCheck:
 
 
 def unknown_ids(backend: Backend) -> frozenset[int]:
-    """Return the id of the token that a tokenizer uses for unknown characters; an empty set if it has none."""
+    """Return the id of the token that stands for unknown characters, as a set; the set is empty if there is none."""
     try:
         tokens = backend.model.tokenize(_NONCHARACTER)
     except Exception:  # the backend raises bare Exception if its unknown token is missing
@@ -314,7 +314,7 @@ def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: 
 
 
 def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
-    """Remove spaces at the ends of a span, which byte-level tokens include; return (0, 0) for spaces alone."""
+    """Return a span without the spaces at its ends, which byte-level tokens include; (0, 0) if nothing is left."""
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():

@@ -128,8 +128,8 @@ class UnreadMentions:
 class UnknownWords:
     """Out-of-vocabulary words of one text; a word that splits into known subwords is known.
 
-    A text is readable, so that an answer about it may be shown, if at least two thirds of its words are known and, if a
-    pronoun is given, so are all words of the pronoun and its candidates.
+    A text is readable, so that an answer about it may be shown, if at least two thirds of its words are known. If a
+    pronoun is given, all words of the pronoun and of the candidates must be known too.
     """
 
     words: tuple[str, ...]  # distinct, as written in the text

@@ -122,7 +122,7 @@ class Snapshot:
             attributes.restore()
 
     def alteration(self) -> str | None:
-        """Return the name of a child module or of a string or Boolean attribute that has changed, or None.
+        """Return the name of a child module, or of a string or Boolean attribute, that has changed; None if none has.
 
         The attributes that `reading_mode` sets are not compared. Attributes of other types may be caches that the model
         computes once, such as rotary angles.
