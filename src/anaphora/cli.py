@@ -89,7 +89,10 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; a training with `start` takes the encoder settings from that model."""
+        """Return the checked settings of the command.
+
+        In the settings of a training run with `start`, the encoder settings are those of the model at `start`.
+        """
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
@@ -174,7 +177,7 @@ def run_command(name: str) -> None:
 
 
 def prepare_process() -> None:
-    """Configure garbage collection, the waiting of idle threads, and the encoding of printed text."""
+    """Configure garbage collection, the active waiting of idle threads, and the encoding of printed text."""
     # Importing torch creates a million objects that live until exit. Scanning them repeatedly, and at exit, takes a
     # third of the time of a short command.
     gc.set_threshold(50_000)
@@ -270,7 +273,10 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that several processes are used only by a single training, and silence torch's C++ warnings for it."""
+    """Check that several processes are used only for a single training run, and not for a sweep or another command.
+
+    With several processes, also silence the warnings of torch's C++ code.
+    """
     processes = started_processes()
     if name != "train":
         processes.check_single(name)
@@ -285,8 +291,8 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """Run one job of a sweep; record a failure instead of raising it, so that the other jobs run.
 
     Returns:
-        The command's return value; after a failure infinity, the worst value for a sampler that minimises. After NaN,
-        Optuna would end the sweep.
+        The command's return value. After a failure, the result is infinity, the worst value for a sampler that
+        minimises; NaN would make Optuna end the sweep.
     """
     from hydra.errors import HydraException
 
@@ -341,7 +347,10 @@ def user_errors_exit() -> Iterator[None]:
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
-    """Return the exception classes of user errors; Hydra's only if it is imported, since its import takes 0.05 s."""
+    """Return the exception classes of user errors.
+
+    Hydra's exceptions are included only if Hydra has already been imported, because its import takes 0.05 s.
+    """
     hydra_errors = sys.modules.get("hydra.errors")
     return (UserError, OmegaConfBaseException, *([hydra_errors.HydraException] if hydra_errors else []))
 

@@ -30,7 +30,7 @@ _STEPS = 256
 
 @dataclass(frozen=True, eq=False)
 class WordAttribution:
-    """Contribution of each word of a text to the score of the run's answer, whether correct or not.
+    """Contribution of each word of a text to the score of the label or candidate that the run predicts.
 
     `np.asarray` returns the values, (W,).
 
@@ -43,8 +43,8 @@ class WordAttribution:
             `word`, logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word
             lowers the score, and 0 for words that truncation removed.
         answer: predicted label, or text of the chosen candidate; None for the answer "none of them".
-        difference: score of the answer minus its score with every token replaced by [PAD]. The values sum to this
-            difference, up to the error of the numerical integration.
+        difference: score of the answer for the text, minus the score of the same answer if every token is replaced by
+            [PAD]. The values sum to this difference, up to the error of the numerical integration.
     """
 
     text: str
@@ -82,13 +82,14 @@ class WordAttribution:
 
 
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
-    """Return each word's integrated gradients for a run's predicted label, or for its answer about a pronoun.
+    """Return each word's integrated gradients for the label or the antecedent that a run predicts.
 
-    `example` is None to explain a label; `by` is one of `UNITS`.
+    `example` holds the pronoun and its candidates; it is None to explain a label. `by` is one of `UNITS`.
 
     Raises:
-        UserError: a pronoun is given to a run that predicts labels; pronoun or candidates are missing, or the text is
-            too long, for a run that resolves pronouns; the run does neither; or `by` is unknown.
+        UserError: `by` is unknown; the run predicts neither labels nor antecedents; `example` is given to a run that
+            predicts labels; `example` or its candidates are missing for a run that resolves pronouns, or the text is
+            too long for such a run.
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 
@@ -106,7 +107,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
 
 
 def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
-    """Return a batch with the text, and the possible answers as texts: labels or candidates."""
+    """Return a batch with the text, and the possible answers: all labels, or the candidates as in the text."""
     from anaphora.data.batches.batching import evaluation_batches
     from anaphora.settings.model.prediction import slots_of
 

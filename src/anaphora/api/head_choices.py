@@ -1,7 +1,7 @@
-"""Antecedent selection and decisions between two names by the attention heads of any model, with baselines.
+"""Antecedent selection, and the choice between two names, by the attention heads of any model, with baselines.
 
-The tasks are those of Clark et al. 2019, section 4.3, and of GAP (Webster et al. 2018). Axes are N (items), L (layers),
-H (heads per layer) and K (heads of all layers).
+Antecedent selection follows Clark et al. 2019, section 4.3; the choice between two names follows GAP (Webster et al.
+2018). Axes are N (items), L (layers), H (heads per layer) and K (heads of all layers).
 """
 
 from __future__ import annotations
@@ -67,7 +67,10 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
 
 
 def reads_one_pronoun(model: AnyModel) -> bool:
-    """Return whether the model takes the pronoun as a second sequence, which needs one forward pass per mention."""
+    """Return whether the model takes the pronoun as a second input sequence.
+
+    Such a model needs one forward pass for each mention.
+    """
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 
@@ -87,12 +90,12 @@ def select_antecedents(
     Args:
         development, measured: examples whose mention has a preceding antecedent.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
-        by: names of factors; each value of a factor gets its own table rows.
+        by: names of factors (item attributes); each value of a factor gets its own table rows.
         texts: callback that receives the number of texts in each forward pass.
 
     Raises:
         UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model has
-            no attention maps or takes the pronoun as a second sequence (see `reads_one_pronoun`).
+            no attention maps or takes the pronoun as a second input sequence (`reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 
@@ -132,8 +135,10 @@ def name_decisions(
 ) -> list[dict[str, Any]]:
     """Score a head's choice between two names as a yes/no decision for each name (Webster et al. 2018).
 
-    A policy is a rule for these decisions. "head" accepts the name with more of the pronoun's attention. "head with
-    threshold" accepts neither name if this attention is below a threshold, which is chosen on the development items.
+    There are several ways to decide, called policies: simple rules (`gap.rule_scores`), the head, the best heads of
+    untrained models, and the model's own answers, if it gives any. "head" accepts the name to which the pronoun gives
+    more weight. "head with threshold" accepts neither name if this weight is below a threshold, which is chosen on the
+    development items.
 
     Args:
         development: items on which the threshold, and the heads of untrained models, are chosen.
@@ -145,8 +150,8 @@ def name_decisions(
         ratio with denominator 0 or a missing interval, are None.
 
     Raises:
-        UserError: the head does not exist, there are no items, an item does not have two names and a gender,
-            `untrained` is negative, or as in `pronoun_records`.
+        UserError: the head does not exist, there are no items, an item does not have two names and a gender, or
+            `untrained` is negative; also the errors of `pronoun_records`.
     """
     existing_head(head, model.attending_layers, model.heads)
     at_least("untrained", whole_number("untrained", untrained), 0)
@@ -184,9 +189,10 @@ def name_decisions(
 
 
 def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return each head's attention from the pronoun to each of two names, (N, 2, K = L * H), and the run's answers.
+    """Return each head's weight from the pronoun to each of two names, (N, 2, K), and the model's answers.
 
-    L counts only layers with attention. The answers are those of `pronoun_records`.
+    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`; None if there are
+    none.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class AttentionPage:
-    """HTML page of attention maps, or a report; notebooks display it below the cell.
+    """HTML page with attention maps or a report; a notebook displays the page below the cell that returns it.
 
     Attributes:
         path: path of the HTML file.

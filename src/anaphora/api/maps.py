@@ -55,15 +55,16 @@ class SentenceAttention:
         words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
             [CLS].
         spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
-        weights: (L, H, W, W); in each map, rows are attending words and columns the words attended to. Rows sum to 1,
-            or to less after `between`, `window` and `without_special`. In a layer without attention all weights are 0;
-            `rank`, `frame` and pages leave such layers out; `map`, `row` and `plot` raise an error for them.
+        weights: (L, H, W, W); in each map, rows are query words (which attend) and columns are key words (which are
+            attended to). Rows sum to 1, or to less after `between`, `window` and `without_special`. In a layer without
+            attention all weights are 0; `rank`, `frame` and pages leave such layers out; `map`, `row` and `plot` raise
+            an error for them.
         chosen: default head of rows and figures; None if no head was chosen on a development split.
         model: name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words after it.
         example: the pronoun and its candidates; None if no pronoun was given or found.
-        unread: parts of the text outside the model's vocabulary. They become unknown tokens or are dropped, so weights
-            on them mean little.
+        unread: parts of the text outside the model's vocabulary. Such parts become unknown tokens or are dropped, so
+            the weights on these parts mean little.
         second_start: character offset in `text` of the second text of a pair; None for a single text.
     """
 
@@ -137,8 +138,8 @@ class SentenceAttention:
         Ties keep the order of layers and heads. Heads of layers without attention are left out.
 
         Args:
-            attending: the attending mention, as in `row`; the rows of several words are averaged.
-            attended: the mention attended to, as in `row`; the weights on several words are summed.
+            attending: the mention that attends, given as for `row`; the rows of several words are averaged.
+            attended: the mention attended to, given as for `row`; the weights on several words are summed.
 
         Raises:
             UserError: a mention is not in the text.
@@ -210,8 +211,8 @@ class SentenceAttention:
     def save(self, path: str | Path) -> Path:
         """Write the attention rows of all words to a Parquet file with the columns of `anaphora extract`.
 
-        The text is item 0 of the file `<stem>_items.jsonl`, which is written to the same folder.
-        Special tokens are columns but have no rows of their own.
+        The text is written to the file `<stem>_items.jsonl` in the same folder, as item 0. Special tokens have no rows,
+        but the rows of words include the weights on special tokens.
 
         Args:
             path: file to write; its name must end in .parquet.
@@ -263,7 +264,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the heads in which the pronoun, and the last word, attend most to each candidate."""
+        """Return a table of the head with the largest weight on each candidate, from the pronoun and the last word."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")
@@ -379,7 +380,7 @@ def labelled_attention(
     is_decoder: bool = False,
     example: Example | None = None,
 ) -> SentenceAttention:
-    """Label the axes of a text's token maps, (L, H, T, T), and merge tokens into words if `by` is "word".
+    """Label the axes of attention maps over tokens, (L, H, T, T); merge tokens into words if `by` is "word".
 
     If `own_words` is given, tokens are merged into these words.
 

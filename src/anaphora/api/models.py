@@ -46,8 +46,8 @@ def attention(
 
     Args:
         model: a run directory, "shipped" for the shipped run, a folder with a `transformers` model, the name of a model
-            on the Hugging Face Hub as "hf://owner/name", an open run, or a loaded `transformers` model. A model opened
-            by name is cached until its files change; the cache holds four models.
+            on the Hugging Face Hub as "hf://owner/name", an `OpenRun`, or a loaded `transformers` model. A model given
+            by folder or name is cached until its files change; the cache holds four models.
         text: the text, in English or Chinese.
         pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default the
             last third-person pronoun of the text, if there is one.
@@ -55,16 +55,16 @@ def attention(
         antecedent: the correct one of `candidates`, if it is known.
         by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does not.
         words: with by="word", words into which tokens are merged, as a list, or as the text with spaces between its
-            words, such as "小红 推 了 小明". Joined, they must give the text. By default, words end at spaces and
-            punctuation, and in Chinese each token is a word.
+            words, such as "小红 推 了 小明". These words, joined, must give the text. By default, words end at spaces
+            and punctuation, and in Chinese each token is a word.
         second: second text of a pair, for a `transformers` model whose tokenizer takes pairs. The result has both texts
             in one string, with a space between them; `between` selects the weights from one text to the other.
         tokenizer: the tokenizer of a loaded `transformers` model.
         device: device of a model that is opened by name; by default the CPU.
 
     Raises:
-        UserError: as in `open_any`, `example_from_query` or `labelled_attention`; the text is too long; the model has
-            no attention maps or does not take a pair of texts; or, for a run, as in `OpenRun.attention`.
+        UserError: the text is too long, or the model has no attention maps or does not take a pair of texts; also the
+            errors of `open_any`, `example_from_query`, `labelled_attention` and, for a run, `OpenRun.attention`.
     """
     one_text("text", text)
     if second is not None:
@@ -86,9 +86,9 @@ def attention(
 
 
 def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None) -> AnyModel:
-    """Open a run or a `transformers` model by name, or wrap a loaded model; an open run is returned unchanged.
+    """Open a run or a `transformers` model by name, or wrap a loaded `transformers` model.
 
-    The last four models opened by name are cached.
+    An `OpenRun` is returned unchanged. The last four models opened by name are cached.
 
     Raises:
         UserError: the model does not exist, cannot be read or is not of a supported type, or the device is not
@@ -115,10 +115,10 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 
 
 def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
-    """Return path, modification time in ns, and size in bytes of a model's files with a suffix in `_KINDS_READ`.
+    """Return the path, the modification time in ns and the size in bytes of each file that belongs to a model.
 
-    The files are in the model's folder, and in its subfolder for each language, which may hold a chosen head. The tuple
-    is empty for a model on the Hub.
+    Only files with a suffix in `_KINDS_READ` count. They are in the model's folder and in its subfolder for each
+    language, which may hold a chosen head. The tuple is empty for a model on the Hub.
     """
     if name.startswith(HUB_PREFIX):
         return ()

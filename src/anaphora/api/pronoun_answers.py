@@ -109,9 +109,10 @@ def answers(
     """Return a model's probability for each candidate of each given pronoun.
 
     The probabilities for a pronoun, including "none of them", sum to 1. For a run, they are the softmax of its
-    prediction head, calibrated if the run's `calibration.json` has the language. For a run trained on masked tokens
-    without such a head, or a `transformers` language model, each candidate replaces the pronoun (in a decoder, it ends
-    a prompt); the probabilities are the softmax of the candidates' mean log-probability per token.
+    prediction head, calibrated if the run's `calibration.json` has a temperature for the language of the text. For a
+    run without such a head that was trained on masked tokens, and for a `transformers` language model, each candidate
+    replaces the pronoun (in a decoder, it ends a prompt); the probabilities are the softmax of the candidates' mean
+    log-probability per token.
 
     Args:
         model: the model, as in `anaphora.attention`.
@@ -124,8 +125,9 @@ def answers(
         An answer for each pronoun, in order.
 
     Raises:
-        UserError: the model does not exist or cannot choose among candidates, a text is too long, a question is
-            invalid, a language model cannot answer one (`answerable_questions`), or `calibration.json` is damaged.
+        UserError: the model does not exist or cannot choose among candidates, a text is too long, an entry of
+            `questions` is invalid, a language model cannot resolve one of the pronouns (`answerable_questions`), or
+            `calibration.json` is damaged.
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)
@@ -139,7 +141,10 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert questions to examples; return each with the first spans of its candidates, in the order given there."""
+    """Convert pronouns to resolve, `questions`, to examples; return each example with one span for each candidate.
+
+    The span is that of the candidate's first mention. The spans have the order of the candidates in the question.
+    """
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []
@@ -166,7 +171,10 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
 
 
 def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
-    """Return the parts of each text outside the vocabulary, and the probabilities, (N, M + 1), "none of them" last."""
+    """Return the parts of each text outside the model's vocabulary, and the probabilities for each pronoun, (N, M + 1).
+
+    The first M columns of the probabilities are for the candidates, the last is for "none of them".
+    """
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason
@@ -192,7 +200,10 @@ def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a language model's mean log-probability per token of each candidate, (N, M + 1), with -inf last."""
+    """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
+
+    The last column, which stands for "none of them", is -inf.
+    """
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):
         if id(example) not in answered:

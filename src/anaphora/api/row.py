@@ -37,9 +37,9 @@ class Row:
         text: the text.
         words: the W words, or tokens, of the text.
         spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
-        positions: indices in `words` of the attending words, from 0.
-        weights: (W,), weight on each word; for several attending words, the mean of their rows. The sum is 1, or less
-            after `SentenceAttention.between`, `window` and `without_special`.
+        positions: indices in `words` of the query words (the words that attend), from 0.
+        weights: (W,), weight on each word; for several query words, the mean over the rows of these words. The sum is
+            1, or less after `SentenceAttention.between`, `window` and `without_special`.
         head: layer and head.
         example: the pronoun and its candidates; None if no pronoun was given or found.
     """
@@ -54,7 +54,7 @@ class Row:
 
     @property
     def word(self) -> str:
-        """Return the attending word or words as in the text."""
+        """Return the query word or words (the words that attend) as in the text."""
         first, last = self.positions[0], self.positions[-1]
         return self.words[first] if first == last else self.text[self.spans[first][0] : self.spans[last][1]]
 
@@ -131,9 +131,10 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Return the words of antecedents and of other candidates, and the role of the attending words, for a figure.
+    """Return the words of antecedents, the words of other candidates, and the role of the query words, for a figure.
 
-    Both lists of candidates are empty unless the pronoun's first word is among the attending words.
+    The role of the query words (`attending`) is "pronoun" if they include the pronoun's first word, otherwise
+    "attending word". In the latter case, both lists of candidate words are empty.
     """
     from anaphora.report.figures.pictures import word_roles
 

@@ -36,8 +36,8 @@ def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
     """Open a finished run, by default the run shipped with the package, or pretrained weights as a run.
 
     Args:
-        directory: directory of a run, such as "outputs/demo", or of pretrained weights; "hf://owner/name" for one on
-            the Hugging Face Hub, which is downloaded; or "shipped" for the shipped run.
+        directory: directory of a run, such as "outputs/demo", or of pretrained weights; "hf://owner/name" to download a
+            run or weights from the Hugging Face Hub; or "shipped" for the shipped run.
         device: device of the model, "cpu" or "cuda".
 
     Raises:
@@ -67,7 +67,10 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of all layers; all have attention, except in runs with `gru` or `lstm`, where none has."""
+        """Return the indices of all layers.
+
+        All layers have attention, except in runs with `gru` or `lstm`, in which no layer has attention.
+        """
         return range(self.layers)
 
     @property
@@ -87,7 +90,9 @@ class OpenRun:
         return chosen_head(self.run)
 
     def head_for(self, text: str) -> Head | None:
-        """Return the head chosen for a text's language, else for all languages or the other one; None if there is none.
+        """Return the head chosen for the language of a text; None if no head was chosen.
+
+        If there is no head for this language, return the head chosen for all languages, or else for the other language.
 
         Raises:
             UserError: a file of scores is damaged.
@@ -116,18 +121,18 @@ class OpenRun:
             text: the text, in English or Chinese.
             pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default
                 the last third-person pronoun of the text, if there is one.
-            candidates: possible antecedents, each as in the text or as "start:end". For the prediction head `slot`,
-                they are marked in the model's input.
+            candidates: possible antecedents, each as in the text or as "start:end". For the prediction head `slot`, the
+                candidates are marked in the model's input.
             antecedent: the correct one of `candidates`, if it is known.
             by: "word" merges the subwords of a word (weights on them are summed, their rows averaged); "token" does
                 not.
             words: with by="word", words into which tokens are merged, as a list, or as the text with spaces between its
-                words, such as "小红 推 了 小明". Joined, they must give the text. By default, words end at spaces and
-                punctuation, and in Chinese each token is a word.
+                words, such as "小红 推 了 小明". These words, joined, must give the text. By default, words end at
+                spaces and punctuation, and in Chinese each token is a word.
 
         Raises:
-            UserError: as in `example_from_query`, `labelled_attention` or `head_for`; the text is too long; or the run
-                has no attention maps, or needs a pronoun (`model.second_sequence`).
+            UserError: the text is too long, or the run has no attention maps or needs a pronoun
+                (`model.second_sequence`); also the errors of `example_from_query`, `labelled_attention` and `head_for`.
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
@@ -151,8 +156,8 @@ class OpenRun:
             candidates: possible antecedents, as in `OpenRun.attention`.
 
         Raises:
-            UserError: as in `example_from_query`; there are no candidates; or the run cannot resolve the pronoun
-                (`anaphora.answers`).
+            UserError: there are no candidates, or the run cannot resolve the pronoun (`anaphora.answers`); also the
+                errors of `example_from_query`.
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -176,8 +181,8 @@ class OpenRun:
             An answer for each pronoun, in order.
 
         Raises:
-            UserError: as in `example_from_query`; a question has another form or no candidates; or the run cannot
-                resolve a pronoun (`anaphora.answers`).
+            UserError: an entry of `questions` has the wrong form or no candidates, or the run cannot resolve a pronoun
+                (`anaphora.answers`); also the errors of `example_from_query`.
         """
         from anaphora.api.pronoun_answers import answers
 
@@ -186,7 +191,7 @@ class OpenRun:
     def attribution(
         self, text: str, pronoun: str | None = None, candidates: Sequence[str] = (), by: str = "word"
     ) -> WordAttribution:
-        """Return the contribution of each word to the label that the run predicts, or to its answer about a pronoun.
+        """Return the contribution of each word to the label, or to the antecedent of a pronoun, that the run predicts.
 
         The values are integrated gradients (Sundararajan et al. 2017, section 3).
 
@@ -197,9 +202,9 @@ class OpenRun:
             by: "word" sums the values of the subwords of a word; "token" does not.
 
         Raises:
-            UserError: as in `example_from_query`; a pronoun is given to a run that predicts labels; pronoun or
-                candidates are missing, or the text is too long, for a run that resolves pronouns; the run does neither;
-                or `by` is unknown.
+            UserError: `by` is unknown; the run predicts neither labels nor antecedents; a pronoun is given to a run
+                that predicts labels; pronoun or candidates are missing for a run that resolves pronouns, or the text is
+                too long for such a run. Also the errors of `example_from_query`.
         """
         from anaphora.api.attribution import attribution
 
@@ -224,14 +229,15 @@ class OpenRun:
         Args:
             text: the text, in English or Chinese.
             pronoun: the pronoun, as in `OpenRun.attention`.
-            candidates: possible antecedents; with them, the walk-through includes the run's answer, if it gives one.
+            candidates: possible antecedents; if they are given, the walk-through includes the antecedent that the run
+                predicts, unless the run predicts no antecedents.
             layer: index of the layer, from 0; by default that of the chosen head.
             head: index of the head in its layer, from 0; by default that of the chosen head.
             language: language of the explanation, "en" or "zh"; by default that of the text.
 
         Raises:
-            UserError: as in `example_from_query` or `head_for`; the text has no pronoun or is too long, the run has no
-                attention, the head or language does not exist, or no head is given and none was chosen.
+            UserError: the text has no pronoun or is too long, the run has no attention, the head or language does not
+                exist, or no head is given and none was chosen; also the errors of `example_from_query` and `head_for`.
         """
         from anaphora.base.translation import spoken_in
         from anaphora.explain.encoding import SentenceQuery, walk_through_run

@@ -62,16 +62,17 @@ class Scores:
 
     @property
     def head(self) -> Head:
-        """Return the measured head: chosen on the development split, or given (`score_on`)."""
+        """Return the evaluated head, which was chosen on the development split or given to `score_on` as `chosen`."""
         return self.evidence.head.position
 
     def table(self) -> pandas.DataFrame:
-        """Return the scores of the chosen head: for each language, a row for all main items and one per kind of cue.
+        """Return a table of the head's scores: for each language, a row per cue category and one for all cues.
 
-        Main items are those with `Example.is_main`. The columns are `language`, `kind` ("all"; "role" for cues that
-        depend on who did what to whom, "set" for others), `items`, `candidate_accuracy` with its 95% interval `low` and
-        `high`, `chance`, `best_shortcut`, `best_shortcut_accuracy`, `antecedent_mass` and `task_accuracy`. Accuracies
-        and mass are from 0 to 1. Values that were not measured are missing (None or NaN; test with `pandas.isna`).
+        The scores are for main items (`Example.is_main`). The columns are `language`, `kind` (cue category: "role" for
+        cues that depend on who did what to whom, "set" for other cues, or "all"), `items`, `candidate_accuracy` with
+        its 95% interval `low` and `high`, `chance`, `best_shortcut`, `best_shortcut_accuracy`, `antecedent_mass` and
+        `task_accuracy`. Accuracies and mass are from 0 to 1. Values that were not measured are missing (None or NaN;
+        test with `pandas.isna`).
         """
         import pandas
 
@@ -192,14 +193,15 @@ def score_on(
     chosen: Head | None = None,
     progress: Progress = no_progress,
 ) -> Scores:
-    """Score the heads of an open model on given items; `causal_items` and `untrained` are as in `score`.
+    """Score the heads of a model that is already loaded; `causal_items` and `untrained` are as in `score`.
 
     Args:
         splits: items from `read_splits`.
         chosen: head to measure; None to choose one on the development split.
 
     Raises:
-        UserError: the head does not exist, no main item can be scored, or as in `pronoun_records`.
+        UserError: the head does not exist, or no main item (`Example.is_main`) can be scored; also the errors of
+            `pronoun_records`.
     """
     if chosen is not None:
         existing_head(chosen, model.attending_layers, model.heads)
@@ -271,7 +273,10 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return the model as the subject of causal tests and None, or None and the reason why they cannot be run."""
+    """Return the model under test for the causal tests, and None.
+
+    If the tests are not possible, return None and the reason.
+    """
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -297,7 +302,10 @@ def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | 
 
 
 def why_untested(model: AnyModel) -> UserError | None:
-    """Return the reason why a model cannot choose among candidates, as causal tests require; None if it can."""
+    """Return an error that says why a model cannot choose among candidates; None if the model can choose.
+
+    The causal tests require a model that can choose.
+    """
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.editable import why_no_answer
@@ -315,7 +323,11 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples, keeping each group or passage together; return all if `most` is None."""
+    """Sample about `most` examples; return all if `most` is None.
+
+    In a coreference corpus, the examples of one text are sampled together; in other corpora, the examples of one group,
+    such as a quad.
+    """
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

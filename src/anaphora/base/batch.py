@@ -1,4 +1,4 @@
-"""Model inputs as tensors: packed rows of tokens, and the pronouns and candidates (items) in them."""
+"""Model inputs as tensors: packed rows of tokens, and the items in these rows (pronouns with their candidates)."""
 
 from __future__ import annotations
 
@@ -56,12 +56,15 @@ class Batch:
 
     @property
     def item_starts(self) -> Tensor:
-        """Return the flat position, row * T + token, of the first token of each sentence: (N,)."""
+        """Return the flat position, row * T + token, of the first token of each item's sentence: (N,)."""
         return ((self.positions == 0) & (self.segments >= 0)).flatten().nonzero().squeeze(1)
 
     @property
     def right_answers(self) -> Tensor:
-        """Return a mask of the correct answers, (N, M + 1): the antecedents; without any, the last column ("none")."""
+        """Return a mask of the correct answers, (N, M + 1): the antecedents of each item.
+
+        The last column ("none of them") is True for items that have no antecedent.
+        """
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def row_and_token(self, positions: Tensor) -> tuple[Tensor, Tensor]:

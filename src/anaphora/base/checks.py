@@ -35,7 +35,7 @@ def whole_number(name: str, value: object) -> int:
 def plain_list(name: str, value: object) -> list[Any]:
     """Convert a list, array, tensor or other iterable to a list.
 
-    Arrays and tensors become lists of Python numbers, including those in nested lists; other entries stay the same.
+    Arrays and tensors, even inside nested lists, become lists of Python numbers; other entries stay the same.
 
     Raises:
         UserError: the value is a string, a mapping, an array or tensor without dimensions, or not iterable.
@@ -49,7 +49,7 @@ def plain_list(name: str, value: object) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Convert arrays, including those in nested lists, to lists of numbers; leave other values unchanged."""
+    """Convert arrays, even inside nested lists, to lists of numbers; leave other values unchanged."""
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value.tolist() if hasattr(value, "tolist") else value

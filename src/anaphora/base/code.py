@@ -1,4 +1,4 @@
-"""Digest of the code of modules and of all `anaphora` modules that they import, directly or indirectly."""
+"""Hash of the code of modules and of all `anaphora` modules that they import, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SOURCES = _PACKAGE.parent
 
 
 def code_digest(*names: str) -> str:
-    """Return a digest of the compiled code of modules or packages, and of all `anaphora` modules that they import.
+    """Return a hash of the compiled code of modules or packages, and of all `anaphora` modules that they import.
 
-    Indirect imports count; imports under TYPE_CHECKING are not followed. Comments, docstrings and formatting do not
-    affect the digest.
+    Modules that are imported indirectly count too; imports under TYPE_CHECKING do not. Comments, docstrings and
+    formatting do not affect the hash.
 
     Args:
         names: dotted module names, for instance "anaphora.analysis"; a package includes all its modules.
@@ -29,7 +29,7 @@ def code_digest(*names: str) -> str:
 
 
 def modules_behind(*names: str) -> list[Path]:
-    """Return the sorted paths of all files whose code is part of `code_digest(*names)`."""
+    """Return the sorted paths of all files whose code enters the hash `code_digest(*names)`."""
     reached: set[Path] = set()
     waiting = [path for name in names for path in _files(name)]
     while waiting:
@@ -54,7 +54,7 @@ def _file(name: str) -> tuple[Path, ...]:
 
 @functools.cache
 def _read(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return a digest of a file's compiled code, and the `anaphora` names that it imports."""
+    """Return a hash of a file's compiled code, and the `anaphora` names that the file imports."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported = tuple(dict.fromkeys(_imports(tree.body)))
     _remove_docstrings(tree)

@@ -34,7 +34,10 @@ def headed_table(
 
 
 def print_table(table: Table) -> None:
-    """Print a table of at most 200 characters, or the console's width if larger; narrower terminals wrap its lines."""
+    """Print a table that may be as wide as the console, but at least 200 characters.
+
+    In a narrower terminal, long lines of the table wrap.
+    """
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:

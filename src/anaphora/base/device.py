@@ -19,7 +19,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 
 @dataclass(kw_only=True)
 class Device:
-    """Device of a command that does not train; computations are in float32."""
+    """Settings of the device for a command that does not train models; computations are in float32."""
 
     device: str = "cpu"  # `cpu` or `cuda`; not mps, which has no float64 for sums
 
@@ -29,7 +29,7 @@ class Device:
 
 @dataclass(kw_only=True)
 class RunsDevice:
-    """Device on which a command trains models and measures their runs."""
+    """Settings of the device for a command that trains models and evaluates the trained runs."""
 
     device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
 
@@ -39,14 +39,23 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return CUDA if a run's setting `device` is "cuda" and CUDA is available; otherwise, and for "auto", the CPU."""
+    """Return the device on which a trained run is evaluated, given the run's setting `device`.
+
+    The result is CUDA if the setting is "cuda" and CUDA is available; otherwise, also for "auto", it is the CPU.
+    """
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
 
 
 def refuse_missing_device(name: str) -> None:
-    """Check, without importing torch, that this machine may have a device; `torch_device` makes the final check."""
+    """Refuse a device that this machine obviously does not have; do not import torch for this check.
+
+    `torch_device` makes the final check.
+
+    Raises:
+        UserError: this machine does not have the device.
+    """
     if "torch" in sys.modules:
         torch_device(name)
     elif (name == "cuda" and not _may_have_cuda()) or (name == "mps" and sys.platform != "darwin"):

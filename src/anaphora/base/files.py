@@ -1,8 +1,9 @@
 """Atomic file writes, and directories locked for one process at a time.
 
-Content is first written to a hidden draft next to its destination, locked by the writing process. An unlocked draft was
-left by a killed process; the next process that writes to its folder, or locks the folder, removes it. On Windows drafts
-are not locked, and leftovers stay. A path that cannot be written raises a `UserError`.
+Content is first written to a hidden draft file in the folder of the destination; the writing process locks the draft.
+An unlocked draft was left by a killed process; the next process that writes to the folder, or locks the folder, removes
+the draft. On Windows drafts are not locked, and drafts of killed processes are not removed. A path that cannot be
+written raises a `UserError`.
 """
 
 from __future__ import annotations
@@ -88,13 +89,16 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def stored_settings(settings: DataclassInstance) -> dict[str, Any]:
-    """Return settings as the dictionary that `read_json` gives after `write_json`; so tuples become lists."""
+    """Return settings as the dictionary that results from writing and reading them as JSON; tuples become lists."""
     stored: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return stored
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; the columns are all keys by first appearance, and None becomes an empty field."""
+    """Write rows as CSV atomically; None becomes an empty field.
+
+    The columns are the keys of all rows, in order of first appearance.
+    """
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -227,10 +231,10 @@ def check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked_directory(directory: Path) -> Iterator[None]:
-    """Lock a directory against other processes; create it if it is missing, but remove a new one that stays empty.
+    """Lock a directory against other processes during the `with` block; create the directory if it is missing.
 
-    Drafts that a killed process left in the directory are removed first. On a file system without locks, a printed
-    notice replaces the lock.
+    A new directory that is still empty after the block is removed. Drafts that a killed process left in the directory
+    are removed first. On a file system without locks, a printed notice replaces the lock.
 
     Raises:
         UserError: another process holds the lock, or the directory cannot be written.
@@ -365,7 +369,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """Return the folder if it exists, else its nearest existing parent; raise UserError if this is not a folder."""
+    """Return the folder if it exists, else its nearest existing parent; raise UserError if that is not a folder."""
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists() or one.is_symlink())
     if not there.is_dir():
         raise UserError(f"{folder}: cannot be written ({there} is {_kind(there)}); name a folder")

@@ -1,4 +1,4 @@
-"""Model names on the Hugging Face Hub, a quick check of whether it is reachable, and the import of `transformers`."""
+"""Names of models on the Hugging Face Hub, a check of whether the Hub is reachable, and import of `transformers`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 
 def no_folder_error(setting: str, name: str) -> UserError:
-    """Return the error for a setting that names a missing folder as a model."""
+    """Return the error for a setting that names a model by a folder that does not exist."""
     return UserError(
         f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name, and shipped is "
         "the run inside the package"
@@ -38,7 +38,10 @@ def no_folder_error(setting: str, name: str) -> UserError:
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """Return the end of a message about a missing safetensors file: advice to convert pickles; "" without pickles."""
+    """Return the end of a message about a missing safetensors file: advice to convert a pickle file.
+
+    `pickles` has the names of the model's pickle files; if it is empty, return "".
+    """
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 

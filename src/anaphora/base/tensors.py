@@ -1,4 +1,4 @@
-"""Arrays in safetensors files with a digest of their content, which is checked on reading."""
+"""Arrays in safetensors files with a hash of the arrays, which is compared when a file is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _ARRAYS = "arrays"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
-    """Write arrays atomically, with their digest and `files`, the digests of related files, in the metadata."""
+    """Write arrays atomically, with a hash of the arrays in the file's metadata.
+
+    The metadata also holds `files`: hashes of related files by name.
+    """
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})
@@ -31,13 +34,13 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
 
 
 def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read arrays, and check their digest if the file has one.
+    """Read arrays, and compare their hash with the stored hash if the file has one.
 
     Args:
         way_out: advice in the error message about a damaged file.
 
     Returns:
-        The arrays by name, and the stored digests of related files by name.
+        The arrays by name, and the stored hashes of related files by name.
 
     Raises:
         FileNotFoundError: the file does not exist.

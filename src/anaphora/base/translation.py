@@ -65,7 +65,7 @@ def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
 
 
 def spoken_language() -> str:
-    """Return the language into which `_` translates: that of the enclosing `spoken_in`, else the interface's."""
+    """Return the language into which `_` translates: the one set by `spoken_in`, or else that of the interface."""
     return _SPOKEN.get() or interface_language()
 
 

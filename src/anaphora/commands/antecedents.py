@@ -50,12 +50,12 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     Returns:
         Content of `antecedents.json`: "source", "run", "settings", "split", "passages" (number of texts, by split),
         "development_items", "left_out" (number of items without an antecedent before the mention), "untrained_models"
-        (their number) and "rows" (see `selection_table`).
+        (number of untrained models) and "rows" (see `selection_table`).
 
     Raises:
         UserError: the model has no data of its own and `data` is not set; `dev` or `split` has no mention with an
-            antecedent before it; a factor in `by` is unknown; the folder holds results on other data or of another run;
-            or as in `select_antecedents`.
+            antecedent before it; a factor in `by` is unknown; or the folder holds results on other data or of another
+            run. Also the errors of `select_antecedents`.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model

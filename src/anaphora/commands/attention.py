@@ -1,7 +1,7 @@
-"""Write any model's attention in one text as a page, table or picture, or draw a run's scores.
+"""Write any model's attention in one text as an HTML page, a table or a picture, or draw a run's scores.
 
-The suffix of `output` determines the format. With a page or table, the heads in which the pronoun attends most to each
-of the candidates are printed, if candidates are given.
+The suffix of `output` determines the format. If candidates are given, a command that writes a page or a table also
+prints the heads in which the pronoun attends most to each of the candidates.
 
 Example: anaphora attention run=outputs/demo text="Anna left because she was tired." pronoun=she
 """
@@ -98,7 +98,10 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
 
 def attention(settings: AttentionQuery) -> None:
-    """Write a page or table and print the strongest heads for each given candidate, or draw pictures."""
+    """Write the attention in a text as an HTML page or a table, or draw pictures.
+
+    With a page or a table, the heads in which the pronoun attends most to each given candidate are printed, too.
+    """
     if settings.draws:
         draw_pictures(settings)
     else:
@@ -106,10 +109,12 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the page or table of a text, and print the heads in which the pronoun attends most to each candidate.
+    """Write the attention in a text as an HTML page or a table.
+
+    If candidates are given, also print the heads in which the pronoun attends most to each of them.
 
     Raises:
-        UserError: the file cannot be written, or as in `anaphora.attention`.
+        UserError: the file cannot be written; also the errors of `anaphora.attention`.
     """
     from anaphora.api.models import attention as read_attention
     from anaphora.base.console import console, say
@@ -185,8 +190,8 @@ def draw_pictures(settings: AttentionQuery) -> None:
     """Draw the attention in one sentence, or the figures of a run's scores, in each requested language.
 
     Raises:
-        UserError: figures for other data would be mixed with those for the run's own data, a file cannot be written, or
-            as in `sentence_figures` or `headline_of`.
+        UserError: figures for other data would be mixed with those for the run's own data, or a file cannot be written;
+            also the errors of `sentence_figures` and `headline_of`.
     """
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import check_place_of_like_data, headline_of, held_output
@@ -221,11 +226,13 @@ def draw_pictures(settings: AttentionQuery) -> None:
 
 
 def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Run the model on one sentence, and return a function that draws its heat map and the pronoun's row.
+    """Run the model on one sentence, and return a function that draws the attention in one head.
+
+    The function returns two figures: a heat map of the sentence, and the pronoun's attention row.
 
     Raises:
-        UserError: the sentence is invalid or too long for the model, the run has no such head, or no head is set and
-            none was chosen on the development split.
+        UserError: the sentence is invalid or too long for the model, the head in the settings does not exist, or no
+            head is set and none was chosen on the development split.
     """
     from anaphora.analysis.evidence.storage import stored_head
     from anaphora.analysis.maps.capture import whole_maps
@@ -245,11 +252,11 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Return the figures of `sentence_figures` for a model of `transformers` that is no run.
+    """Return the function of `sentence_figures` for a `transformers` model that was not trained as a run.
 
     Raises:
-        UserError: the sentence is invalid or too long for the model, the model cannot be read or has no such head, or
-            no head is set and none was chosen on the development split.
+        UserError: the sentence is invalid or too long for the model, the model cannot be read, the head in the settings
+            does not exist, or no head is set and none was chosen on the development split.
     """
     from anaphora.analysis.evidence.storage import head_chosen_in, no_head_error
     from anaphora.analysis.maps.words import word_map
@@ -290,8 +297,9 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's attention row in up to two sentences of each language.
 
-    These are the first main item (`Example.is_main`) in which the head gives the antecedent the most weight of all
-    candidates, and the first in which it does not. For the former, the whole map is drawn too.
+    These are the first main item (`Example.is_main`) in which the evaluated head gives the antecedent the most weight
+    of all candidates, and the first main item in which it does not. For the first of these two items, the head's whole
+    attention map is drawn too.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class TrainedControls:
-    """Settings of `anaphora controls`, which trains a run's recipe again with one change per control."""
+    """Settings of `anaphora controls`, which trains one model per control: with the run's settings and one change."""
 
     run: str = "outputs/demo"  # the run directory
     # The controls to train; masked_tokens, pairwise and nearest are also available.
@@ -42,10 +42,11 @@ class TrainedControls:
 def controls(settings: TrainedControls) -> dict[str, Control | None]:
     """Train the requested controls if necessary, measure them, and write `controls/controls.json` in the run directory.
 
-    For a split other than `test`, the file is `controls_<split>.json`. Results of other controls in it are kept.
+    For a split other than `test`, the file is `controls_<split>.json`. Results of other controls that the file already
+    holds are retained.
 
     Returns:
-        The results in the file by name of the control; None for a control that has never been measured.
+        The results in the file, keyed by the name of the control; None for a control that has never been measured.
 
     Raises:
         UserError: the run is unfinished or has no attention maps, or a control's directory holds another run.

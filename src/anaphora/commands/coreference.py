@@ -83,11 +83,11 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
     Returns:
         One row for each measure, with "measure", "recall", "precision" and "f1" (from 0 to 1). The last row, "conll",
-        has only an F1, the mean of those of MUC, B3 and CEAF-e.
+        has only "f1", which is the mean F1 of MUC, B3 and CEAF-e.
 
     Raises:
         UserError: a file is missing or invalid or cannot be written, the files have different documents, the response
-            would overwrite the key, the model does not predict antecedents, or a passage is too long for it.
+            would overwrite the key, the model does not predict antecedents, or a passage is too long for the model.
     """
     from anaphora.analysis.scores.coreference import coreference_scores
     from anaphora.commands.parts.shared import check_table, write_table
@@ -115,7 +115,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
     """Predict clusters for the documents of the key, and return the documents with the predicted clusters.
 
-    They are also written to `response`.
+    These documents are also written to the file `response`.
     """
     from tqdm import tqdm
 

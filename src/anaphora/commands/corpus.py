@@ -138,8 +138,9 @@ def _describe(settings: CorpusDescription) -> None:
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
     """Print what the test items lack for the verdict "supported": quads, minimal pairs, enough templates or groups.
 
-    A quad is a scene in every combination of cue and candidate order. For a user's own data without set cues or role
-    cues, a note explains how the items are treated.
+    A quad is a scene in every combination of cue and candidate order. If no item of a user's own data has a cue
+    category (factor `kind`: "set" if the words alone decide, "role" if it matters who did what to whom), a note
+    explains how the items are treated.
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import items_of_minimal_pairs, quads_of
@@ -248,7 +249,11 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on a corpus's licence, which for the user's files may differ from that of published ones."""
+    """Return a sentence on the licence of a corpus.
+
+    For files that the user provides, the sentence refers to the sources of these files; it also states the licence of
+    the published files, if it is known.
+    """
     from anaphora.data.corpora.division import origin_of
 
     if isinstance(data, data_settings.ControlledCorpus):
@@ -300,7 +305,7 @@ def contradictions(examples: Sequence[Example]) -> int:
 
 
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
-    """Count items by split, language, kind and type of cue, and stratum.
+    """Count items by split, language, cue category (`kind`), cue type and stratum (items built in the same way).
 
     Returns:
         One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items

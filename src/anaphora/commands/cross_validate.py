@@ -28,7 +28,7 @@ class CrossValidation:
 
 
 def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
-    """Predict each item's antecedent with the runs that were not trained on its fold, and print their accuracies.
+    """Predict each item's antecedent with the runs that were not trained on the item's fold, and print accuracies.
 
     If `output` is set, the table is also written as CSV.
 
@@ -36,7 +36,8 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         The rows of the table of accuracies.
 
     Raises:
-        UserError: a run cannot be loaded, the CSV cannot be written, or as in `check_folds` and `answer_folds`.
+        UserError: a run cannot be loaded, or the CSV cannot be written; also the errors of `check_folds` and
+            `answer_folds`.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks.cross_validation import answer_folds, check_folds, fold_count

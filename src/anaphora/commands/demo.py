@@ -22,8 +22,8 @@ def demo(config: Config) -> float | None:
         In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
 
     Raises:
-        UserError: the data are texts without annotated pronouns, the model has no attention maps, the objective
-            is not measured in a job of a sweep, or as in `load_or_train`.
+        UserError: the data are texts without annotated pronouns, the model has no attention maps, or a sweep minimises
+            an objective that these settings do not measure; also the errors of `load_or_train`.
     """
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.analysis.maps.rows import write_attention_rows

@@ -70,14 +70,14 @@ class Evaluation(RunHead):
 
 
 def evaluate(settings: Evaluation) -> None:
-    """Predict the antecedents in a split, or the labels of its texts, and print and write answers and accuracies.
+    """Predict the antecedents or the labels of texts in a split; print and write predictions and accuracies.
 
-    For texts and a run without a prediction head, only a perplexity is printed. With `runs`, the accuracies of several
-    runs are compared instead.
+    For texts and a run without a prediction head, only the perplexity is printed. With `runs`, the accuracies of
+    several runs are compared instead.
 
     Raises:
-        UserError: answers on other data would be mixed with those on the run's own data; `calibrate` or a head is set
-            for texts; or as in `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
+        UserError: answers on other data would be mixed with those on the run's own data; or `calibrate` or a head is
+            set for texts. Also the errors of `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
     """
     from anaphora.commands.parts.shared import check_place_of_like_data, held_output
     from anaphora.runs.directory import load
@@ -98,11 +98,11 @@ def evaluate(settings: Evaluation) -> None:
 
 
 def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
-    """Print and return the accuracy of several runs and of baselines, and write it as CSV if `output` is set.
+    """Print and return the accuracies of several runs and of baselines; write them as CSV if `output` is set.
 
     Raises:
-        UserError: a run cannot be loaded; the runs differ in more than name, folder, fold and seed; the CSV cannot be
-            written; or as in `compare_answers` or, for text classifiers, `compare_labels`.
+        UserError: a run cannot be loaded; the runs differ in more than name, folder, fold and seed; or the CSV cannot
+            be written. Also the errors of `compare_answers` or, for text classifiers, `compare_labels`.
     """
     from anaphora.analysis.tasks.cross_validation import require_same_recipe
     from anaphora.commands.parts.shared import check_table, load_runs, write_table
@@ -117,14 +117,14 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Predict the antecedents in a split, and print the accuracy by language, kind and type of cue, and stratum.
+    """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
 
     The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
     without attention maps has no scores by template. If the run does not predict antecedents, the answers are null.
 
     Raises:
-        UserError: the run has no such head, the data have no pronouns with candidates, the split is empty, a text is
-            too long for the model, or as in `calibrate_answers`.
+        UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is
+            empty, or a text is too long for the model; also the errors of `calibrate_answers`.
     """
     from anaphora.analysis.evidence.headline import score_split
     from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
@@ -269,12 +269,12 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return task accuracy and worst template for each combination of language, kind and type of cue, and stratum.
+    """Return task accuracy and worst template by language, cue category (`kind`), cue type and stratum.
 
     Args:
         examples: N items.
-        correct: (N,) as in `Answers.correct`; NaN for all items if the model does not predict antecedents, so that
-            accuracies are None.
+        correct: correctness, (N,), as in `Answers.correct`. For a model that does not predict antecedents, all values
+            are NaN, and the accuracies are None.
     """
     factors = ("kind", "type", "stratum")
     cells = indices_by((example.language, *(example.factors.get(name, "") for name in factors)) for example in examples)

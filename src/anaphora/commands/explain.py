@@ -1,4 +1,4 @@
-"""Explain attention step by step, for matrices or for a sentence, in the terminal, as a page or as JSON.
+"""Explain attention step by step, for matrices or for a sentence, in the terminal, as an HTML page or as JSON.
 
 Example: anaphora explain example=by_hand
 """
@@ -87,12 +87,12 @@ class Explanation:
 
 
 def explain(settings: Explanation) -> None:
-    """Print a walk-through, or write it as a page or as JSON, by default in `outputs/explain`.
+    """Print a walk-through, or write it as an HTML page or as JSON, by default in the folder `outputs/explain`.
 
     With `example=list`, the built-in examples are listed instead.
 
     Raises:
-        UserError: as in `build_walkthrough`, or the output cannot be written.
+        UserError: the output cannot be written; also the errors of `build_walkthrough`.
     """
     from rich.console import Console
 
@@ -127,7 +127,10 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through, without suffix; for a run, it has a digest of the settings."""
+    """Return the default file name of a walk-through, without suffix.
+
+    For a run, the name contains a hash of the settings.
+    """
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:
@@ -140,9 +143,9 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
     """Build the walk-through requested by the settings.
 
     Raises:
-        UserError: as in `load_calculation`, `walk_through_calculation`, `example_from_query` or `walk_through_run`; the
-            run cannot be loaded; the example has no sentence for a run; or no head is set and none was chosen on the
-            development split.
+        UserError: the run cannot be loaded, the example has no sentence for a run, or no head is set and none was
+            chosen on the development split. Also the errors of `load_calculation`, `walk_through_calculation`,
+            `example_from_query` and `walk_through_run`.
     """
     from anaphora.data.own_sentence import example_from_query, optional_example
     from anaphora.explain.calculation import walk_through_calculation

@@ -60,7 +60,7 @@ class Extraction(SentenceOrItems):
 
     @property
     def part(self) -> tuple[int, int]:
-        """Return the number of the shard, from 1, and the number of shards; (1, 1) if `shard` is not set."""
+        """Return the index of the shard, counted from 1, and the number of shards; (1, 1) if `shard` is not set."""
         number, count = (self.shard or "1/1").split("/")
         return int(number), int(count)
 
@@ -72,10 +72,10 @@ def extract(settings: Extraction) -> None:
     of an earlier command with the same items, weights, code and settings are reused.
 
     Raises:
-        UserError: rows of other data would be mixed with those of the run's own data, a setting is only for texts
-            without annotated pronouns, none of `words` occurs in a text, the split is empty or too small for so many
-            shards, the sentence is invalid, a text is too long for the model, the model has no attention maps, or as in
-            `held_output`.
+        UserError: rows of other data would be mixed with those of the run's own data, a setting applies only to texts
+            without annotated pronouns, none of `words` occurs in any text, the split is empty or has fewer parts than
+            shards, the sentence is invalid, a text is too long for the model, or the model has no attention maps. Also
+            the errors of `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.data.own_sentence import name_of_sentence
@@ -194,9 +194,9 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return the settings and digests that determine a file's content.
+    """Return the settings and hashes that determine the content of the extracted file.
 
-    None for the user's own sentence, whose file is always written anew.
+    The result is None for the user's own sentence, whose file is always written anew.
     """
     from anaphora.runs.items import analysis_code_digest, model_digest
 

@@ -1,4 +1,7 @@
-"""Evaluate name decisions on GAP: by fine-tuned runs, or without fine-tuning by shortcuts, single heads and a probe.
+"""Score predictions on GAP: of fine-tuned runs, or of shortcut baselines, single heads and a probe over all heads.
+
+A prediction consists of a yes/no decision for each name: whether the pronoun refers to this name. The baselines, heads
+and probe are evaluated without fine-tuning.
 
 Example: anaphora gap 'runs=[outputs/gap]' data.path=gap-coreference
 """
@@ -61,7 +64,7 @@ class NameDecisions:
 
 @dataclass(frozen=True, eq=False)
 class GapEvaluation:
-    """Name decisions of S runs on N items with M names each, and their scores."""
+    """Predictions of S runs on N items (whether the pronoun refers to each of M names), and the scores."""
 
     scores: dict[str, GapScore]  # scores of each run and of all runs together, by name of the table row
     # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
@@ -71,12 +74,14 @@ class GapEvaluation:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Score name decisions, print the table, write it as CSV if `output` is set, and return its rows.
+    """Score yes/no decisions on names, print the table of scores, and return its rows.
+
+    If `output` is set, the table is also written as CSV.
 
     Raises:
-        UserError: the items do not have two names and a gender each, two runs have the same name, a run does not
-            predict antecedents, a text is too long for a model, a run was trained on items of `dev`, or as in
-            `evaluate_folds` or `evaluate_without_fine_tuning`.
+        UserError: an item does not have two names and a gender, two runs have the same name, a run does not predict
+            antecedents, a text is too long for a model, or a run was trained on items of `dev`. Also the errors of
+            `evaluate_folds` and `evaluate_without_fine_tuning`.
     """
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
@@ -129,9 +134,10 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Score the name decisions of each run; with several runs, also average the scores over the runs.
+    """Score the yes/no decisions of each run on names; with several runs, also average the scores over the runs.
 
-    If `exchanged`, decisions from a run's mean prediction for original and exchanged names are scored as well.
+    If `exchanged`, each run also predicts a copy of every item in which the two names are exchanged. Decisions from the
+    mean of the run's two predictions are then scored as well.
 
     Raises:
         UserError: a text is too long for a model.
@@ -148,10 +154,13 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
 
 
 def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
-    """Score the name decisions of each run on its held-out fold, and those of all runs together on all folds.
+    """Score each run's yes/no decisions on names in its held-out fold, and those of all runs on all folds together.
+
+    `exchanged` is as in `evaluate_runs`.
 
     Raises:
-        UserError: a run has other data settings than `data`, a text is too long for its model, or as in `check_folds`.
+        UserError: a run has other data settings than `data`, or a text is too long for the model of a run; also the
+            errors of `check_folds`.
     """
     import numpy as np
 
@@ -180,10 +189,13 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 
 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
-    """Return the scores of S runs' decisions, (S, W, N, M), averaged over the runs, keyed by name of the table row.
+    """Return the GAP scores of S runs, averaged over the runs, keyed by the name of the table row.
 
-    There is one score for decisions from the original names, and if W = 2, one for those from the mean with exchanged
-    names.
+    There is one row for the decisions from the original names and, if W = 2, one row for the decisions from the mean
+    prediction for original and exchanged names.
+
+    Args:
+        decisions: mask of the accepted names, (S, W, N, M), as in `GapEvaluation`.
     """
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
@@ -225,9 +237,11 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's name decisions, (W, N, 2): from the original names and, if `exchanged` (W = 2), from a mean.
+    """Return a run's yes/no decisions on the two names of each item, (W, N, 2).
 
-    The mean of the log-probabilities for original and exchanged names removes a preference for one of the names.
+    The first decisions (W = 1) are from the original items. If `exchanged`, W is 2: the second decisions are from the
+    mean of the log-probabilities for the original items and for copies with exchanged names. This mean removes a
+    preference for one of the names.
     """
     import numpy as np
 
@@ -245,7 +259,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score the name decisions of shortcut baselines, of the best head, and of a probe over all heads.
+    """Score yes/no decisions on names by shortcut baselines, by the best head, and by a probe over all heads.
 
     For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
 
@@ -254,7 +268,9 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
         seed: seed of the folds, of random decisions and of the probe.
 
     Returns:
-        The score of each baseline, of each way to use the best head and of the probe, by name of the table row.
+        The scores of each baseline, of the best head and of the probe, keyed by the name of the table row. There are
+        four rows for the best head: with weights from the pronoun only or also from the candidates to the pronoun, and
+        with or without a threshold.
 
     Raises:
         UserError: a text is too long for the model, or the model has no attention maps.
@@ -297,13 +313,16 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """Return the decisions (N, M) on each fold by the head, or other scorer, that does best on the other folds.
+    """Return decisions (N, M), made in each fold by the scorer (such as a head) that is best on the other folds.
+
+    The best scorer has the highest accuracy or, with a threshold, the highest F1.
 
     Args:
         scores: (N, M, K) score of each name by each of K scorers, such as heads.
-        folds: (N,) fold number of each item.
-        threshold: whether the name with the highest score is accepted only if it reaches a threshold fitted on the
-            other folds; otherwise it is always accepted.
+        gold: (N, M) mask of the antecedents.
+        folds: (N,) fold index of each item.
+        threshold: whether the name with the highest score is accepted only if its score reaches a threshold fitted on
+            the other folds; if False, this name is always accepted.
     """
     import numpy as np
 

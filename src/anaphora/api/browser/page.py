@@ -47,7 +47,7 @@ def write_browser_page(path: Path, run: Run) -> None:
     """Write an HTML page that runs a trained model in the browser.
 
     Raises:
-        UserError: as in `browser_page`, or the page would be larger than `MOST_BYTES`.
+        UserError: the page would be larger than `MOST_BYTES`; also the errors of `browser_page`.
     """
     html = browser_page(run)
     size = len(html.encode("utf-8"))
@@ -60,7 +60,10 @@ def write_browser_page(path: Path, run: Run) -> None:
 
 
 def browser_page(run: Run) -> str:
-    """Return the page as HTML; weights have 16 bits if this is exact, or if the page with 32 bits exceeds `MOST_BYTES`.
+    """Return an HTML page that runs a trained model in the browser.
+
+    The page holds the weights with 16 bits each if this represents all weights exactly, or if a page with 32 bits for
+    each weight would exceed `MOST_BYTES`; otherwise with 32 bits each.
 
     Raises:
         UserError: the page does not support a part of the model or its tokenizer, a weight is not finite, or a file of
@@ -168,7 +171,10 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the example sentences without words outside the run's vocabulary, or all sentences if each has some."""
+    """Return the example sentences without unknown words; if each sentence has an unknown word, return all sentences.
+
+    A word is unknown if it is not in the run's vocabulary.
+    """
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 
@@ -180,7 +186,7 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
 
 
 def _phrases() -> dict[str, str]:
-    """Return the interface texts, keyed by name, in the language of the enclosing `spoken_in`.
+    """Return the texts of the page's interface, keyed by name, in the current language (`spoken_language`).
 
     The page's script fills in the placeholders in braces.
     """

@@ -1,1 +1,1 @@
-"""Live page with models' maps and answers for a sentence that the user types; served on localhost only."""
+"""Live HTML page that shows models' attention maps and predictions for a typed sentence; served on localhost only."""

@@ -1,4 +1,7 @@
-"""Requests of the live page, and replies with a model's maps and answers, optionally with edges or heads ablated."""
+"""Requests of the live page, and replies with attention maps and candidate probabilities of a model.
+
+A request may ask for edges to be knocked out or heads to be ablated.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,10 @@ def first_sentence(model: AnyModel, language: str) -> FirstSentence:
 
 
 class EdgeCut(NamedTuple):
-    """Attention edge to knock out in one head; indices of words count special tokens and an attention sink, if any."""
+    """Attention edge to knock out in one head, from the word with the index `attending` to the word `attended`.
+
+    Special tokens and an attention sink, if there are any, count as words.
+    """
 
     layer: int
     head: int
@@ -95,7 +101,8 @@ def parse(message: Any) -> LiveQuestion:
             to], and "off" as lists of [layer, head].
 
     Raises:
-        UserError: the text is missing, a value is of another type or too long, or as in `optional_example`.
+        UserError: the text is missing, or a value has the wrong type or is too long; also the errors of
+            `optional_example`.
     """
     if not isinstance(message, Mapping):
         raise UserError(N_("the question must be a JSON object"))
@@ -119,11 +126,11 @@ def parse(message: Any) -> LiveQuestion:
 
 
 def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
-    """Return the maps for the page and, for a run whose prediction head scores candidates, their probabilities.
+    """Return a model's attention maps and, if its prediction head scores candidates, the candidates' probabilities.
 
     Returns:
-        JSON-serialisable content. "answers" is None if there is no answer, "chosen" is [layer, head] or None, and
-        "seconds" is the elapsed time.
+        JSON-serialisable content for the live page. "answers" holds the probabilities, or None if there are none.
+        "chosen" is [layer, head] of the head chosen on development items, or None. "seconds" is the elapsed time.
 
     Raises:
         UserError: the model cannot process the text or has no attention maps, its attention cannot be edited, an
@@ -183,7 +190,10 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return the notes below the answer; `maps` is (L, H, T, T) over the tokens, whose characters are `spans`."""
+    """Return the notes that the live page shows below the model's answer.
+
+    `maps` is (L, H, T, T) over the tokens, whose character spans are `spans`.
+    """
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))

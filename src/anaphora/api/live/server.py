@@ -102,7 +102,7 @@ class LiveApplication:
         """Return the reply to one request of the page.
 
         Raises:
-            UserError: the model is unknown, or as in `parse` and `reply`.
+            UserError: the model is unknown; also the errors of `parse` and `reply`.
         """
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
@@ -185,7 +185,7 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def _phrases() -> dict[str, str]:
-    """Return the interface texts of the page, keyed by name, in the language of the enclosing `spoken_in`.
+    """Return the texts of the page's interface, keyed by name, in the current language (`spoken_language`).
 
     The page's script fills in the placeholders in braces.
     """
