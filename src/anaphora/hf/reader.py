@@ -230,7 +230,7 @@ class TransformersModel:
 
         Args:
             tokens: B tokenized texts.
-            queries: batch rows and token indices of the attention rows to return, two of (Q,); None returns whole maps.
+            queries: batch row and token index, (Q,) each, of the attention rows to return; None returns whole maps.
             head: only head to read; None reads all heads.
 
         Returns:

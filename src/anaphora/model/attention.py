@@ -16,7 +16,7 @@ from anaphora.model.linear import Linear
 from anaphora.model.mixer import AttentionContext, Mixer
 
 Queries = tuple[Tensor, Tensor]
-"""Batch row and token index of each query: two of (Q,)."""
+"""Batch row and token index of each query, (Q,) each."""
 
 
 def attend(
