@@ -16,8 +16,10 @@ from anaphora.api.live.questions import parse, reply
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
+from anaphora.base.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.explain.walk import Walkthrough
+from anaphora.report.page.answer_notes import head_note
 
 TEXT = "Anna met Emma before she went to the park."
 CHINESE = "王芳碰到李强以后,她去了商店。"
@@ -89,6 +91,20 @@ def test_a_line_says_whether_the_chosen_head_points_where_the_answer_is(
         assert line in walk.notes and words in line and f"{weights[strongest]:.2f}" in line and strongest in line
         assert not any("points" in note for note in other.notes)
     assert not any("points" in note for note in replied(run, TEXT, "Anna", "Emma")["notes"])  # no head was chosen
+
+
+@pytest.mark.parametrize("answer", [0, 2, None])
+def test_the_line_names_all_candidates_of_a_tie_and_claims_no_agreement(answer: int | None) -> None:
+    names = ["Anna", "Emma", "Mary"]
+    tied = head_note(2, 1, names, (0.3, 0.1, 0.3), answer, False)
+    assert tied == "Layer 2 head 1 points at no single one of them: “Anna”, “Mary” get 0.30 each."
+    assert "“Anna” gets 0.30" in head_note(2, 1, names, (0.304, 0.1, 0.29), 0, False)
+    assert head_note(2, 1, names, (0.3, 0.1, 0.297), answer, False) == tied
+    assert "“Anna”, “Emma”, “Mary” get 0.05 each" in head_note(2, 1, names, (0.05, 0.05, 0.05), answer, False)
+    with spoken_in("zh"):
+        assert head_note(2, 1, names, (0.3, 0.1, 0.3), answer, False) == (
+            "第 2 层第 1 头没有单独指向其中一个：“Anna”、“Mary”的权重都是 0.30。"
+        )
 
 
 def test_the_line_counts_the_row_of_the_pronoun_and_not_that_of_its_contraction() -> None:

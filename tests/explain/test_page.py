@@ -163,6 +163,18 @@ def test_each_matrix_states_the_range_of_its_colours(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_heads_whose_largest_weights_are_tied_name_no_single_word(tmp_path: Path) -> None:
+    rows = {"one": [0.1, 0.6, 0.3], "two": [0.4, 0.2, 0.4], "all": [1 / 3, 1 / 3, 1 / 3]}
+    axes = ("tokens", "tokens")
+    parts = [Matrix(name, np.array([row]), ("x",), ("a", "b", "c"), axes, True, True) for name, row in rows.items()]
+    compared = Walkthrough("x", "x", "x", "en", ("x",), 0, (Step("heads", "x", "x", tuple(parts)),))
+    write_walkthrough_page(tmp_path / "walk.html", compared, 4)
+    assert element(rendered(tmp_path / "walk.html"), "most") == (
+        "Largest of the current row: one b 0.6, two a / c 0.4, all a / b / … 0.3333"
+    )
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_matrices_that_fit_in_one_line_stand_in_one_line(tmp_path: Path) -> None:
     body = """for (let step = 0; step < 4; step++) at("next").click();
     return [...document.querySelectorAll("#stage figure")].map((one) => one.getBoundingClientRect().top);"""

@@ -168,6 +168,18 @@ def row(**weights: float) -> np.ndarray:
          "spreads its weight in layer 2 head 0: nothing gets half of it, and “Anna” gets most (30 %)"),
         (row(w0=0.2, w4=0.3), [[0]], [[4]],
          "spreads its weight in layer 2 head 0: “king” gets most (30 %), and its antecedent “Anna” gets 20 %"),
+        (row(w0=0.204, w4=0.196, w1=0.1), [[0]], [[4]],
+         "spreads its weight in layer 2 head 0: “Anna” and “king” get most (20 % each)"),
+        (row(w0=0.5, w4=0.5), [[0]], [[4]],
+         "spreads its weight in layer 2 head 0: “Anna” and “king” get most (50 % each)"),
+        (row(w0=0.1, w4=0.204, w5=0.196), [[0]], [[4]],
+         "spreads its weight in layer 2 head 0: “king” and “because” get most (20 % each), and its antecedent “Anna” "
+         "gets 10 %"),
+        (row(w0=0.204, w1=0.2, w4=0.196), [[0]], [[4]],
+         "spreads its weight in layer 2 head 0: no word stands out, and its antecedent “Anna” gets 20 %"),
+        (row(w1=0.2, w4=0.2, w5=0.2), [], [],
+         "spreads its weight in layer 2 head 0: no word stands out, and the largest share is 20 %"),
+        (row(w0=0.498), [[0]], [[4]], "gives 50 % of its weight in layer 2 head 0 to its antecedent “Anna”"),
     ],
 )  # fmt: skip
 def test_a_sentence_s_map_says_what_gets_most_of_the_pronoun_s_weight_in_this_sentence(

@@ -180,7 +180,8 @@ def attention_title(
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
     If every antecedent has a smaller share, the title also names the antecedent with the largest share. If no share is
-    at least one half, the title says that the attention is spread over several words.
+    at least one half, the title says that the attention is spread over several words. If
+    two have the largest share in the title's digits, it names both; if more have it, it names none of them.
 
     Args:
         weights: (W,) attention weights on the words.
@@ -197,7 +198,12 @@ def attention_title(
         "attended": heaviest.name,
         "share": share_text(heaviest.weight),
     }
-    spread = heaviest.weight < 0.5
+    if antecedent is not None:
+        values |= {"antecedent": antecedent.name, "antecedent_share": share_text(antecedent.weight)}
+    tied = [unit for unit in units if share_text(unit.weight) == values["share"]]
+    if len(tied) > 1:
+        return _tied_title(tied, antecedent).format(**values | {"attended": tied[0].name, "other": tied[1].name})
+    spread = round(heaviest.weight, 2) < 0.5  # as the title shows it
     if antecedent is not None and heaviest.weight > antecedent.weight:
         text = (
             _(
@@ -210,7 +216,6 @@ def attention_title(
                 "{antecedent_share} to its antecedent “{antecedent}”"
             )
         )
-        values |= {"antecedent": antecedent.name, "antecedent_share": share_text(antecedent.weight)}
     elif spread:
         text = _(
             "In this sentence, “{word}” spreads its weight in {head}: nothing gets half of it, and “{attended}” gets "
@@ -227,6 +232,29 @@ def attention_title(
             heaviest.role, _("In this sentence, “{word}” gives {share} of its weight in {head} to “{attended}”")
         )
     return text.format(**values)
+
+
+def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None) -> str:
+    """Return the title of `attention_title`, with its placeholders, if several units have the largest share."""
+    if len({unit.name for unit in tied}) == len(tied) == 2:
+        if antecedent is None or antecedent in tied:
+            return _(
+                "In this sentence, “{word}” spreads its weight in {head}: “{attended}” and “{other}” get most "
+                "({share} each)"
+            )
+        return _(
+            "In this sentence, “{word}” spreads its weight in {head}: “{attended}” and “{other}” get most "
+            "({share} each), and its antecedent “{antecedent}” gets {antecedent_share}"
+        )
+    if antecedent is None:
+        return _(
+            "In this sentence, “{word}” spreads its weight in {head}: no word stands out, and the largest share is "
+            "{share}"
+        )
+    return _(
+        "In this sentence, “{word}” spreads its weight in {head}: no word stands out, and its antecedent "
+        "“{antecedent}” gets {antecedent_share}"
+    )
 
 
 @dataclass(frozen=True)

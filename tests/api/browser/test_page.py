@@ -183,6 +183,22 @@ def test_a_typed_sentence_gets_its_pronoun_marks_maps_and_answer(run: Run, tmp_p
 
 
 @browser
+def test_candidates_with_the_same_weight_are_all_named(settings: Callable[..., Any], tmp_path: Path) -> None:
+    run = random_run(settings, "task/prediction=slot", "task.prediction.slots=3", "model/attention=uniform")
+    seen = use(
+        run,
+        """
+        await type("Anna met the king before she was tired.");
+        await click(word("Anna")); await click(word("king"));
+        return { line: shown("differ"), pictures: at("heads").textContent };
+        """,
+        tmp_path,
+    )
+    (weight,) = re.findall("at no single one of them: “Anna”, “king” get ([.0-9]+) each", seen["line"])
+    assert f"{weight} Anna, king" in seen["pictures"]
+
+
+@browser
 def test_the_page_opens_at_the_head_that_the_scores_name(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,8 +322,9 @@
     if (step.parts.length > 1 && step.parts.every(isMatrix) && part.weights) {
       line.append(words.highest, words.colon);
       step.parts.forEach((one, number) => {
-        const values = valuesOf(one)[view.row], place = values.indexOf(Math.max(...values));
-        line.append(number ? words.comma : "", named(one.matrix, "i"), " ", element("b", "", one.columns[place]), ` ${written(values[place], one.places)}`);
+        const values = valuesOf(one)[view.row], top = written(Math.max(...values), one.places);
+        const tied = one.columns.filter((_, place) => written(values[place], one.places) === top), names = tied.length > 2 ? [...tied.slice(0, 2), "…"] : tied;
+        line.append(number ? words.comma : "", named(one.matrix, "i"), " ", element("b", "", names.join(" / ")), ` ${top}`);
       });
       return;
     }

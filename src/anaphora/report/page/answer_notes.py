@@ -26,6 +26,7 @@ answer_phrases = translated(
     agree=N_("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
     differ=N_("Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."),
     nowhere=N_("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
+    tied=N_("Layer {layer} head {head} points at no single one of them: {pointed} get {weight} each."),
     supervised=N_(" The labels trained this head to point, so this does not show that heads point by themselves."),
 )
 """Phrases of the notes, with placeholders in braces."""
@@ -55,7 +56,8 @@ def head_note(
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
-    If every weight on a candidate is below `LEAST_WEIGHT`, the note says that the pronoun attends to no candidate.
+    If every weight on a candidate is below `LEAST_WEIGHT`, the note says that the pronoun attends to no candidate. If
+    several candidates have the largest weight in the note's two decimals, the note names them all.
 
     Args:
         layer, head: indices of the head, from 0.
@@ -66,12 +68,16 @@ def head_note(
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)
     name = "nowhere" if weights[strongest] < LEAST_WEIGHT else "agree" if strongest == answer else "differ"
+    weight = f"{weights[strongest]:.2f}"
+    tied = [candidate for candidate, each in zip(candidates, weights, strict=True) if f"{each:.2f}" == weight]
+    if len(tied) > 1:
+        name = "tied"
     phrases = answer_phrases()
     note = phrases[name].format(
         layer=layer,
         head=head,
-        pointed=f"“{candidates[strongest]}”",
-        weight=f"{weights[strongest]:.2f}",
+        pointed=quoted_words(tied) if name == "tied" else f"“{candidates[strongest]}”",
+        weight=weight,
         answer=phrases["none"] if answer is None else f"“{candidates[answer]}”",
     )
     return note + phrases["supervised"] if is_supervised else note

@@ -231,12 +231,14 @@
   }
   const weightOn = (units, { layer, head }) => units.reduce((sum, unit) => sum + shown().rows[layer][head][unit], 0);
   const best = (numbers) => numbers.indexOf(Math.max(...numbers));
+  const tiedWithBest = (lists, weights) => lists.filter((_, place) => share(weights[place]) === share(Math.max(...weights)));
   function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
     const head = chosen ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
     const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
-    const pointed = best(weights), values = { layer: head.layer, head: head.head, pointed: quoted(textOf(lists[pointed])), weight: share(weights[pointed]),
-      answer: none ? say("none") : quoted(textOf(lists[answer])) };
-    const name = weights[pointed] < data.least ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
+    const pointed = best(weights), tied = tiedWithBest(lists, weights);
+    const name = tied.length > 1 ? "tied" : weights[pointed] < data.least ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
+    const values = { layer: head.layer, head: head.head, pointed: tied.map((units) => quoted(textOf(units))).join(say("comma")),
+      weight: share(weights[pointed]), answer: none ? say("none") : quoted(textOf(lists[answer])) };
     return say(name, values) + (data.supervised[head.layer][head.head] ? say("supervised") : "") + (chosen ? "" : say("no_head"));
   }
 
@@ -313,7 +315,7 @@
     for (const { layer, head, node } of pictures) {
       const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
       const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
-      const name = say("layer_head", { layer, head }), pointed = weights[most] >= data.least ? `${share(weights[most])} ${textOf(lists[most])}` : "";
+      const name = say("layer_head", { layer, head }), pointed = weights[most] >= data.least ? `${share(weights[most])} ${tiedWithBest(lists, weights).map(textOf).join(say("comma"))}` : "";
       painter.small(node.firstChild, shown().maps[layer][head], read.units.length);
       node.lastChild.textContent = isOff ? say("off") : pointed;
       node.setAttribute("aria-checked", String(isSelected));
