@@ -83,7 +83,7 @@ class SentenceAttention:
     def segments(self) -> tuple[int, ...]:
         """Return the segment of each word: 0 for a single text or the first text of a pair, 1 for the second text.
 
-        A special token belongs to the text before it, or at the start to the first text.
+        A special token belongs to the text that precedes it; a special token at the start belongs to the first text.
         """
         segments: list[int] = []
         for start, end in self.spans:

@@ -108,11 +108,11 @@ def answers(
 ) -> list[PronounAnswer]:
     """Return a model's probability for each candidate of each given pronoun.
 
-    The probabilities for a pronoun, including "none of them", sum to 1. For a run, they are the softmax of its
-    prediction head, calibrated if the run's `calibration.json` has a temperature for the language of the text. For a
-    run without such a head that was trained on masked tokens, and for a `transformers` language model, each candidate
-    replaces the pronoun (in a decoder, it ends a prompt); the probabilities are the softmax of the candidates' mean
-    log-probability per token.
+    The probabilities for a pronoun, including "none of them", sum to 1. For a run whose prediction head scores
+    candidates, they are the softmax of these scores, calibrated if the run's `calibration.json` has a temperature for
+    the language of the text. For a run without such a head that was trained on masked tokens, and for a `transformers`
+    language model, each candidate replaces the pronoun (in a decoder, the candidate ends a prompt); the probabilities
+    are the softmax of the candidates' mean log-probability per token.
 
     Args:
         model: the model, as in `anaphora.attention`.
@@ -141,9 +141,9 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert pronouns to resolve, `questions`, to examples; return each example with one span for each candidate.
+    """Convert the pronouns to resolve to examples; return each example with one span for each of its candidates.
 
-    The span is that of the candidate's first mention. The spans have the order of the candidates in the question.
+    The span is that of the candidate's first mention. The spans are in the order in which the candidates were given.
     """
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
@@ -191,7 +191,10 @@ def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[t
 
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language."""
+    """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language.
+
+    The last column is for "none of them".
+    """
     logs = log_probabilities(run.model, encode(run, examples), run.config.batching)
     temperatures = answer_temperatures(run)
     divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])

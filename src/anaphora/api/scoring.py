@@ -171,8 +171,8 @@ def score(
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
     Raises:
-        UserError: the model or corpus does not exist, a setting is invalid, a split has no items or none that can be
-            scored, or the model cannot process a text.
+        UserError: the model or corpus does not exist, a setting is invalid, a split has no items or only items that
+            cannot be scored, or the model cannot process a text.
     """
     if items is not None:
         at_least("items", whole_number("items", items), 1)

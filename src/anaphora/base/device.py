@@ -49,7 +49,7 @@ def evaluation_device(device: str) -> Device:
 
 
 def refuse_missing_device(name: str) -> None:
-    """Refuse a device that this machine obviously does not have; do not import torch for this check.
+    """Refuse, without importing torch, a device that this machine obviously does not have.
 
     `torch_device` makes the final check.
 

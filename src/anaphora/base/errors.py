@@ -43,7 +43,10 @@ class FailedRunsError(UserError):
 
 
 def shortened(message: str) -> str:
-    """Remove the middle of a long message; its start names the setting or file, its end the allowed values."""
+    """Remove the middle of a long message.
+
+    The start of a message names the setting or file, and the end the allowed values; both remain.
+    """
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
@@ -64,7 +67,7 @@ def pip_install(what: str) -> str:
     """Return the command that installs a package for the running Python.
 
     The command contains the path of this Python, since `pip` on the search path may belong to another installation.
-    Extras of this package can be installed by name, even if it was installed from a checkout.
+    Extras of this package can be installed by name, even if the package was installed from a checkout.
     """
     path = Path(sys.executable or "python")
     here = Path.cwd()

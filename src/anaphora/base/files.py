@@ -42,7 +42,7 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a draft file that replaces `path` if the `with` block succeeds, and is removed otherwise.
 
-    The draft is flushed to disk before it replaces the file. Its permissions follow the umask.
+    The draft is flushed to disk before it replaces the file. The file's permissions follow the umask.
 
     Raises:
         UserError: the file cannot be written, or the `with` block raised an OSError.
@@ -89,7 +89,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def stored_settings(settings: DataclassInstance) -> dict[str, Any]:
-    """Return settings as the dictionary that results from writing and reading them as JSON; tuples become lists."""
+    """Return settings as a dictionary with the values that JSON can store; for example, tuples become lists."""
     stored: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(settings)))
     return stored
 
@@ -270,9 +270,9 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 
 def _locked_file(directory: Path) -> int:
-    """Open and lock the lock file of a directory and return its descriptor; create the directory if it is missing.
+    """Open and lock a directory's lock file, and return the file's descriptor; create a missing directory.
 
-    On a file system without locks, the file is opened and a notice printed.
+    On a file system without locks, the file is only opened, and a notice is printed.
     """
     while True:
         directory.mkdir(parents=True, exist_ok=True)

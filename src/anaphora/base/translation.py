@@ -88,7 +88,7 @@ def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
 
 
 def in_language(message: str, language: str) -> str:
-    """Translate a message into a language; return it in English if the catalogue lacks it."""
+    """Translate a message into a language; return the English message if the catalogue has no translation."""
     return _chinese().get(("", message), message) if language == "zh" else message
 
 

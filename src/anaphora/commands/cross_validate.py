@@ -1,4 +1,4 @@
-"""Cross-validate runs trained on the folds of a corpus, beside shortcut baselines fitted on the same folds.
+"""Cross-validate runs trained on the folds of a corpus, and shortcut baselines fitted on the same folds.
 
 Example: anaphora cross_validate 'runs=[outputs/dpr_*]'
 """

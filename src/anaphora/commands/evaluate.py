@@ -225,8 +225,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     head, only the perplexity of masked tokens is printed.
 
     Raises:
-        UserError: the split has no texts, the run was trained on another task than the data are for, or a text is too
-            long for the model.
+        UserError: the split has no texts, the run's task does not fit the data, or a text is too long for the model.
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification

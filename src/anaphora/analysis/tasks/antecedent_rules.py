@@ -1,8 +1,8 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
-The rules follow Clark et al. 2019, section 4.3, whose sieve follows Lee et al. 2011, but use only English words; they
-use no parse, no entity types and no speakers. The number of a mention is inferred from word lists, the word "and" and
-the ending -s; the gender is inferred from word lists and the first names of the built-in corpus.
+The rules follow Clark et al. 2019, section 4.3; the rule "sieve" goes back to Lee et al. 2011. Here, the rules use only
+English words, and no parse, entity types or speakers. The number of a mention is inferred from word lists, the word
+"and" and the ending -s; the gender is inferred from word lists and the first names of the built-in corpus.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ _PLURAL_WORDS = frozenset(_PLURAL.split())
 
 
 class AgreementFeatures(NamedTuple):
-    """Person (1 to 3), number and gender ("male", "female", "thing"); None is unknown and agrees with any value."""
+    """Person (1 to 3), number and gender ("male", "female", "thing") of a mention.
+
+    None means that a feature is unknown; it agrees with any value.
+    """
 
     person: int
     plural: bool | None

@@ -56,10 +56,11 @@ def has_preceding_antecedent(example: Example) -> bool:
 
 
 def selection_hits(record: AttentionRecord) -> Hits:
-    """Return the correctness of each head's argmax in each of `CHOICE_SETS`: (F, L, H).
+    """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
 
-    A word is right if it overlaps an antecedent's head word; a tie counts as the share of tied words that are right.
-    A head without weights, or an empty choice set, gets 0. NaN in layers without attention.
+    The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
+    word; in a tie, the value is the share of the tied words that are right. A head without weights, or an empty choice
+    set, gets 0. NaN in layers without attention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -129,7 +130,7 @@ class Selections:
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect the selections of all heads from pairs of an example's index and the example's attention record.
+    """Collect the correctness of every head from pairs of an example's index and the example's attention record.
 
     The pairs may come in any order. Examples without a record count as wrong.
 

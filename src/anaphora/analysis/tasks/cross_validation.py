@@ -92,7 +92,9 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Check that runs, and the runs that they started from, differ only in name, folder, fold and seed.
+    """Check that all runs have the same settings except for name, folder, fold and seed.
+
+    The same holds for the runs from which their training started (`start`).
 
     Raises:
         UserError: the settings of a run differ from those of the first run.

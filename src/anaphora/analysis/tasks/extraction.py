@@ -83,7 +83,7 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """Return the parts of shard `number` of `count`; shards are numbered from 1.
+        """Return the parts that belong to one of `count` shards; `number` is the index of the shard, counted from 1.
 
         Raises:
             UserError: there are fewer parts than shards.
@@ -211,7 +211,10 @@ class Extractor:
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Estimate the number of rows of the parts and their size on disk in bytes, from a sample of items."""
+        """Estimate the number of attention rows of the parts, and the size of the rows on disk in bytes.
+
+        Both are extrapolated from a sample of items.
+        """
         numbers = [number for part in parts for number in part]
         sample = list(dict.fromkeys(numbers[index * len(numbers) // _SAMPLE] for index in range(_SAMPLE)))
         items = [self.selection.read([number])[0] for number in sample]

@@ -93,7 +93,7 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
 
 
 def score_columns(score: GapScore) -> dict[str, float]:
-    """Return the float fields of a score as columns of a table; an interval gives two columns, NaN if undefined."""
+    """Return the float fields of GAP scores as columns of a table; an interval gives two columns, NaN if undefined."""
     return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 
@@ -194,7 +194,12 @@ def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 from weights of the items (D, N) and the counts of `_confusion_counts` (S, N, 3): (D, S)."""
+    """Return the F1 of each of S models in each of D samples of the items: (D, S).
+
+    Args:
+        weights: weight of each item in each sample, (D, N).
+        counts: result of `_confusion_counts`, (S, N, 3).
+    """
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # F1 is 0 without any decision or antecedent. The denominator may lie between 0 and 1, as balancing weights may.
     total = 2 * hits + alarms + misses
@@ -216,7 +221,10 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % bootstrap percentile interval of a score; NaN if texts are too few or no sample has a score."""
+    """Return the 95 % bootstrap percentile interval of a score, given the values in the samples.
+
+    NaN if there are too few texts, or if the score is undefined in every sample.
+    """
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan
@@ -318,7 +326,7 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
-    """Return each candidate's probability of being an antecedent, (N, M), predicted without the item's fold.
+    """Return each candidate's probability of being an antecedent, (N, M), by classifiers fitted on other folds.
 
     For the items of each fold, a logistic regression is fitted on the items of all other folds.
 

@@ -153,7 +153,7 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
 
     Args:
         texts: N texts with gold labels.
-        answers: by name of the encoder or baseline, N predicted labels for each of its runs.
+        answers: predicted labels as {name of the encoder or baseline: [N labels for each run]}.
     """
     gold = np.array([one.label for one in texts])
     right = {

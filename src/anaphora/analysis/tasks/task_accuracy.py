@@ -77,7 +77,7 @@ class ItemAnswers:
 
 
 def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
-    """Return a run's answers to some examples.
+    """Return the antecedents that a run predicts for the pronouns of some examples.
 
     Raises:
         UserError: the run does not predict antecedents, or a text is too long for its model.
@@ -251,7 +251,7 @@ def answer_transfer(
 
     Each shortcut is fitted on the runs' training items; a shortcut that was not fitted on every training split is left
     out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on
-    the items of the other folds. Their names then have the suffix `OWN_FOLDS_SUFFIX`.
+    the items of all other folds. Results of these fits have the suffix `OWN_FOLDS_SUFFIX` in the name.
 
     Args:
         training: the distinct training splits of the runs, on each of which shortcuts are fitted.
