@@ -27,6 +27,7 @@ def test_a_cosine_is_above_a_line_first_and_below_it_later() -> None:
     line, wave = (
         learning_rate_schedule(Optimizer(steps=100, warmup=0.0, decay=decay)) for decay in ("linear", "cosine")
     )
+    assert line(0) == wave(0) == 1.0  # without warm-up, the first step has the whole rate
     assert wave(25) > line(25)
     assert wave(75) < line(75)
     # The one step of warm-up leaves 99 to decay over; at step 25 there are 75 of them left.

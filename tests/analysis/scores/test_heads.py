@@ -307,6 +307,20 @@ def test_equal_heads_are_distinguished_by_mass_and_then_by_place() -> None:
     assert choose_head(score_records([two_heads(RIGHT, RIGHT)])) == Head(0, 0)
 
 
+def test_accuracy_comes_before_mass() -> None:
+    low, high, none = [0.3, 0.2, 0.5], [0.9, 0.0, 0.1], [0.4, 0.5, 0.1]
+    scores = score_records([two_heads(low, high), two_heads(low, none)])
+    assert scores.antecedent_mass.mean(axis=0).tolist() == [[pytest.approx(0.3), pytest.approx(0.65)]]
+    assert ranked_heads(scores) == [Head(0, 0), Head(0, 1)]
+
+
+def test_layers_without_attention_are_never_chosen() -> None:
+    zeros = [0.0, 0.0, 0.0]
+    scores = score_records([record([[zeros, zeros], [WRONG, RIGHT]])])
+    assert scores.attending_layers == (1,)
+    assert ranked_heads(scores) == [Head(1, 1), Head(1, 0)]
+
+
 def test_heads_that_differ_by_rounding_alone_are_ranked_by_mass() -> None:
     scores = score_records([record([[RIGHT, [0.9, 0.05, 0.05], WRONG]]) for _ in range(2)])
     accuracy = np.zeros((2, 1, 3), dtype=np.float32)
