@@ -131,7 +131,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.maps.answers import correctness
     from anaphora.analysis.maps.capture import predict_answers
     from anaphora.analysis.results.scores import Head
-    from anaphora.analysis.scores.strata import template_rows
+    from anaphora.analysis.scores.summary import template_rows
     from anaphora.commands.parts.shared import head_of_settings, say_how_long
     from anaphora.commands.parts.tables import print_accuracy, print_answer_note, print_shared_items
     from anaphora.report.terminal import print_phrase

@@ -123,7 +123,7 @@ def _check_words(settings: Extraction, data: Data) -> None:
 
 def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, bytes_before: int) -> None:
     from anaphora.analysis.maps.rows import attention_file, items_path
-    from anaphora.analysis.scores.strata import SCORE_COLUMNS, scores_schema
+    from anaphora.analysis.scores.summary import SCORE_COLUMNS, scores_schema
     from anaphora.analysis.tasks.extraction import Extractor
     from anaphora.base.console import format_bytes, say, working
     from anaphora.data.records import parquet_about, parquet_parts

@@ -27,7 +27,7 @@ from anaphora.analysis.evidence.storage import (
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.cells import by_language
 from anaphora.analysis.scores.heads import MEASURES, head_accuracy
-from anaphora.analysis.scores.strata import SCORE_COLUMNS
+from anaphora.analysis.scores.summary import SCORE_COLUMNS
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.commands.evaluate import accuracy_rows

@@ -19,7 +19,7 @@ from anaphora.analysis.maps.capture import Capture, capture_run
 from anaphora.analysis.results.scores import ALL, KINDS, AccuracyCell, Groups, Head
 from anaphora.analysis.results.typed_json import from_json, to_json
 from anaphora.analysis.scores.heads import choose_head, score_records
-from anaphora.analysis.scores.strata import summarise
+from anaphora.analysis.scores.summary import summarise
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json

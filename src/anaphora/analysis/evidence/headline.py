@@ -17,7 +17,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.baselines.shortcuts import shortcut_correctness
 from anaphora.analysis.scores.heads import DROP_REASONS, HeadScores, choose_head, score_records
 from anaphora.analysis.scores.measures.levels import composition_shortcuts, level_scores
-from anaphora.analysis.scores.strata import summarise
+from anaphora.analysis.scores.summary import summarise
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _

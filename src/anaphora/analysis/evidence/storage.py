@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import NAMED, Evidence
 from anaphora.analysis.results.scores import Head, existing_head
-from anaphora.analysis.scores.strata import SCORE_COLUMNS, heads_frame, scores_table, template_rows
+from anaphora.analysis.scores.summary import SCORE_COLUMNS, heads_frame, scores_table, template_rows
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, read_json, stored_settings, write_csv, write_json, write_text

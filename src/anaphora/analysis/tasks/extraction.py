@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.maps.capture import capture, captured_words
 from anaphora.analysis.maps.rows import QueryRow
 from anaphora.analysis.scores.heads import score_records
-from anaphora.analysis.scores.strata import scores_table
+from anaphora.analysis.scores.summary import scores_table
 from anaphora.base.errors import UserError
 from anaphora.data.batches.texts import EncodedChunks, QueriedChunk, queried_chunks
 from anaphora.data.example import Example, items_by_group, sample_groups, to_record

@@ -11,7 +11,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
 from anaphora.analysis.scores.heads import head_accuracy, score_records
-from anaphora.analysis.scores.strata import heads_frame, summarise, template_rows
+from anaphora.analysis.scores.summary import heads_frame, summarise, template_rows
 from anaphora.data.example import Example
 
 SPANS = ((0, 2), (3, 5), (6, 8), (9, 11))
