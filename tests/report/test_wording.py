@@ -13,7 +13,7 @@ from anaphora.report.stored import observed_text, stored_sentence
 
 
 def test_the_explorer_has_every_phrase_that_its_script_and_its_part_of_the_page_show() -> None:
-    script = (offline.TEMPLATE_FOLDER / "report.js").read_text(encoding="utf-8")
+    script = (offline.TEMPLATE_FOLDER / "explorer.js").read_text(encoding="utf-8")
     spoken = {
         name for call in re.findall(r"\b(?:say|titled)\(([^)]*)", script) for name in re.findall(r'"(\w+)"', call)
     }

@@ -1,7 +1,7 @@
 """Data of the explorer, the part of a page that shows attention maps of sentences.
 
-The data are in the format that the explorer's script reads: one entry per sentence, with encoded attention maps, and
-the phrases that the explorer shows.
+The data are in the format that the explorer's script, templates/explorer.js, reads: one entry per sentence, with
+encoded attention maps, and the phrases that the explorer shows.
 """
 
 from __future__ import annotations

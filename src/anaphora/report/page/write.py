@@ -157,7 +157,7 @@ def _explorer(sentences: Sequence[Mapping[str, Any]], head: Mapping[str, Any]) -
         "explorer_phrases": explorer_phrases(),
         "kinds": kind_names(),
         "explorer": script_json(data),
-        "script": read_asset("report.js"),
+        "script": read_asset("explorer.js"),
     }
 
 
