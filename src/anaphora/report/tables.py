@@ -90,7 +90,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
             _("language, cue"): group.label,
             _("weight from the\npronoun, %"): format_percent(group.cell.pronoun_mass),
             _("best other\nword, %"): format_percent(group.cell.best_other_mass),
-            _("ratio"): format_number(group.cell.ratio, 2),
+            _("ratio"): format_number(group.cell.ratio, 2, group.cell.ratio_interval),
         }
         for group in kind_groups(evidence.pronoun_specificity)
     ]

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, silent, tokens_of
+from scipy import stats
 
 from anaphora.analysis.causal import knockout_and_ablation
 from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run
 from anaphora.analysis.causal.edges import MATCHED_EDGES, SentenceEdges
-from anaphora.analysis.causal.knockout_and_ablation import CausalTests, KnockedOut, knockout_cell
+from anaphora.analysis.causal.knockout_and_ablation import (
+    CausalTests,
+    DoseResponse,
+    KnockedOut,
+    dose_response_cell,
+    knockout_cell,
+)
 from anaphora.analysis.causal.subjects import PackedSubject
 from anaphora.analysis.maps.capture import capture
 from anaphora.analysis.maps.record import AttentionRecord
@@ -402,3 +409,19 @@ def test_what_our_models_offer_is_what_the_tests_ask_for(run: Run) -> None:
     subject = PackedSubject(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching)
     assert subject.shape == (2, 2)
     assert [len(each.ids) for each in subject.tokens] == [10] * 32
+
+
+@pytest.mark.parametrize("digits", [8, 1])
+def test_the_interval_of_rho_allows_for_ranks_that_other_items_would_change(digits: int) -> None:
+    random, count = np.random.default_rng(0), 300
+    score = random.normal(size=count)
+    loss = score + random.normal(0, 0.15, count)
+    score, loss = (np.round(values, digits) for values in (score, loss))
+    tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
+    tests.clusters = np.arange(count)
+    cell = dose_response_cell(tests, DoseResponse(tests.clusters, score, loss), np.ones(count, dtype=np.bool_))
+    without = [stats.spearmanr(np.delete(score, item), np.delete(loss, item)).statistic for item in range(count)]
+    error = np.sqrt((count - 1) * np.var(without))  # of the jackknife
+    assert cell.rho == pytest.approx(stats.spearmanr(score, loss).statistic, abs=1e-6)
+    assert cell.interval is not None
+    assert cell.interval.high - cell.interval.low == pytest.approx(2 * 1.96 * error, rel=0.07)

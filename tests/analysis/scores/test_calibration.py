@@ -73,6 +73,19 @@ def test_items_without_a_right_answer_that_can_be_given_are_left_out() -> None:
     assert fit_temperature(logs, one) == pytest.approx(fit_temperature(logs[:1], one[:1]))
 
 
+def test_items_that_determine_no_temperature_move_it_from_1_by_their_number() -> None:
+    answers = np.log([[0.6, 0.4]])
+    right, wrong = np.array([[True, False]]), np.array([[False, True]])
+    for many, (low, high) in {1: (0.7, 1.0), 5: (0.2, 0.35), 50: (0.05, 0.1)}.items():
+        assert low < fit_temperature(answers.repeat(many, 0), right.repeat(many, 0)) < high
+    for many, (low, high) in {1: (1.0, 1.4), 50: (4, 8), 5000: (40, np.exp(4))}.items():
+        assert low < fit_temperature(answers.repeat(many, 0), wrong.repeat(many, 0)) <= high
+    even = np.log([[0.5, 0.5]] * 2)
+    certain = np.array([[0.0, -800.0]] * 3)  # the wrong answer has probability 0 at every temperature below 1
+    assert fit_temperature(even, np.concatenate([right, wrong])) == pytest.approx(1, abs=1e-3)
+    assert fit_temperature(certain, right.repeat(3, 0)) == pytest.approx(1, abs=1e-3)
+
+
 def test_the_calibration_error_weighs_ten_bins_by_their_items() -> None:
     shares = np.array([[0.95, 0.05], [0.95, 0.05], [0.6, 0.4], [0.55, 0.45]])
     right = np.array([[True, False], [False, True], [True, False], [True, False]])

@@ -359,8 +359,19 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
         return Correlation(rho=None, interval=None)
     from scipy import stats  # the import takes a second
 
-    rho = float(stats.spearmanr(score, loss).statistic)
-    one, two = (stats.zscore(stats.rankdata(values)) for values in (score, loss))
-    # The influence values have the mean rho, and to first order rho varies as their mean does.
-    influence = one * two - rho * (one**2 + two**2) / 2 + rho
+    ranks = [stats.rankdata(values) for values in (score, loss)]
+    one, two = (stats.zscore(values) for values in ranks)
+    rho = float((one * two).mean())
+    # The influence values have the mean rho, and to first order rho varies as their mean does. An edge acts by its own
+    # two ranks, and by the ranks of the edges above it, which it raises.
+    own = one * two - rho * (one**2 + two**2) / 2 + rho
+    raised = _sums_above(score, two - rho * one) / ranks[0].std() + _sums_above(loss, one - rho * two) / ranks[1].std()
+    influence = own + raised - raised.mean()
     return Correlation(rho=rounded(rho), interval=bootstrap_interval(influence, tests.clusters[item]))
+
+
+def _sums_above(values: Floats, weights: Floats) -> Floats:
+    """Return the sum of the weights of all larger values, and half the sum of those of equal values, for each value."""
+    codes = np.unique(values, return_inverse=True)[1]
+    sums = np.bincount(codes, weights)
+    return np.asarray((sums[::-1].cumsum()[::-1] - sums / 2)[codes])

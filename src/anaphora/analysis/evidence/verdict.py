@@ -205,8 +205,8 @@ def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) ->
     """Return the outcomes of the causal rules, tested on the chosen head alone.
 
     A rule is not decided if its value has no interval. The value of the last rule is the ratio of two weights on the
-    antecedent: from the pronoun, and from the best other word. Its interval is that of the difference of the two
-    weights.
+    antecedent: from the pronoun, and from the best other word. It is decided if the difference of the two weights has
+    an interval.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
@@ -251,7 +251,7 @@ def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) ->
                 "sentence does?"
             ),
             value=ratio,
-            interval=None,
+            interval=specificity.ratio_interval if specificity else None,
             needed=N_("at least {0} times").format(f"{limits['ratio_at_least']:g}"),
             passed=None if ratio is None or not is_determined else ratio >= limits["ratio_at_least"],
         ),

@@ -48,21 +48,33 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
 def fit_temperature(logs: Floats, right: Bools) -> float:
     """Return the temperature, from exp(-4) to exp(4), that minimises the negative log-likelihood of the right answers.
 
-    Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1.
+    Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1. If all
+    answers are right, or no better than chance, or all equally probable, the items determine no temperature above 0 and
+    below infinity. Its logarithm then has a standard normal prior, so that few items leave it near 1.
     """
     from scipy.optimize import minimize_scalar
+    from scipy.special import logsumexp
 
     answerable = (right & np.isfinite(logs)).any(axis=1)
     if not answerable.any():
         return 1.0
     logs, right = logs[answerable], right[answerable]
+    of_right = np.where(right, logs, -np.inf)
 
-    def loss(log_temperature: float) -> float:
-        likelihood = np.where(right, shares_at(logs, float(np.exp(log_temperature))), 0.0).sum(axis=1)
-        return -float(np.log(np.maximum(likelihood, np.finfo(np.float64).tiny)).mean())
+    def loss(log_temperature: float, prior: float = 0.0) -> float:
+        scale = np.exp(-log_temperature)
+        likelihood = logsumexp(scale * of_right, axis=1) - logsumexp(scale * logs, axis=1)
+        return float(prior * log_temperature**2 / 2 - likelihood.mean())
 
-    best = minimize_scalar(loss, bounds=(-_LARGEST_LOG, _LARGEST_LOG), method="bounded", options={"xatol": 1e-6})
-    return float(np.exp(best.x))
+    def best(prior: float) -> float:
+        bounds = (-_LARGEST_LOG, _LARGEST_LOG)
+        return float(minimize_scalar(loss, bounds=bounds, args=(prior,), method="bounded", options={"xatol": 1e-6}).x)
+
+    all_right = (of_right.max(axis=1) > np.where(right, -np.inf, logs).max(axis=1)).all()
+    fitted = best(0.0)
+    if all_right or fitted > _LARGEST_LOG - 0.001 or loss(fitted) > loss(0.0) - 1e-9:
+        fitted = best(1 / len(logs))
+    return float(np.exp(fitted))
 
 
 def calibration_by_language(

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -57,7 +59,7 @@ def test_means_ratio_and_difference_by_language_and_kind(tokens: TokenizedText) 
     assert cell["items"] == 2
     assert (cell["pronoun_mass"], cell["best_other_mass"]) == (pytest.approx(0.7), pytest.approx(0.4))
     assert (cell["ratio"], cell["difference"]) == (pytest.approx(1.75), pytest.approx(0.3))
-    assert cell["interval"] is None  # one template
+    assert cell["interval"] is None and "ratio_interval" not in cell  # one template
 
 
 def test_a_head_that_gives_other_words_nothing_has_no_ratio(tokens: TokenizedText) -> None:
@@ -65,3 +67,17 @@ def test_a_head_that_gives_other_words_nothing_has_no_ratio(tokens: TokenizedTex
     table[position(tokens, "she"), position(tokens, "Emma")] = 1
     cell = to_json(pronoun_specificity([EXAMPLE], [(tokens, table[None, None])], Head(0, 0)))["en"]["all"]
     assert cell["ratio"] is None and cell["pronoun_mass"] == 1
+
+
+def test_the_interval_of_the_ratio_is_that_of_a_bootstrap_of_whole_templates(tokens: TokenizedText) -> None:
+    random = np.random.default_rng(0)
+    given = random.uniform(0.3, 0.9, 40)
+    others = random.uniform(0.1, 0.3, 40)
+    examples = [replace(EXAMPLE, factors={"kind": "role", "template": f"{item % 20}"}) for item in range(40)]
+    tables = [weights(tokens, she=one, weak=other) for one, other in zip(given, others, strict=True)]
+    cell = pronoun_specificity(examples, [(tokens, table[None, None]) for table in tables], Head(0, 0))["en"]["role"]
+    assert cell.ratio == pytest.approx(given.mean() / others.mean(), rel=1e-3)
+    drawn = random.integers(20, size=(4000, 20))
+    sums = [values.reshape(2, 20).sum(axis=0)[drawn].sum(axis=1) for values in (given, others)]
+    assert cell.ratio_interval is not None
+    assert cell.ratio_interval == pytest.approx(np.quantile(sums[0] / sums[1], [0.025, 0.975]), rel=0.03)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.results.scores import Groups, Head
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import Cells, bootstrap_interval, cells, clusters, each_cell, rounded
+from anaphora.analysis.scores.statistics import UNBOUNDED
 from anaphora.data.example import Example
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Specificity:
         ratio: `pronoun_mass` / `best_other_mass`; None if `best_other_mass` is 0.
         difference: mean over items of the weight from the pronoun minus the largest weight from any other word.
         interval: 95 % bootstrap interval of the difference.
+        ratio_interval: 95 % bootstrap interval of the ratio; None if `pronoun_mass` is 0 or there is no `ratio`.
     """
 
     items: int
@@ -37,6 +39,7 @@ class Specificity:
     ratio: float | None
     difference: float | None
     interval: Interval | None
+    ratio_interval: Interval | None = None
 
 
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
@@ -86,6 +89,21 @@ def pronoun_specificity(
             ratio=rounded(pronoun / other) if other > 0 else None,
             difference=rounded(differences[items].mean()),
             interval=bootstrap_interval(differences[items], labels[items]),
+            ratio_interval=_ratio_interval(masses[items], labels[items]),
         )
 
     return each_cell(examples, cell, by)
+
+
+def _ratio_interval(masses: NDArray[np.float64], labels: NDArray[np.int64]) -> Interval | None:
+    """Return the interval of the ratio of the means of two columns, (N, 2); None if one of the means is 0.
+
+    The logarithm of the ratio is bootstrapped by its linearisation, because a ratio is far from symmetric.
+    """
+    means = masses.mean(axis=0)
+    if not means.all():
+        return None
+    shares = masses / means
+    influence = np.log(means[0] / means[1]) + shares[:, 0] - shares[:, 1]
+    ends = bootstrap_interval(influence, labels, UNBOUNDED)
+    return None if ends is None else Interval(*(round(float(np.exp(end)), 6) for end in ends))
