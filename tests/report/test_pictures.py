@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.data.example import Example
 from anaphora.report.figures import pictures
@@ -41,11 +40,6 @@ def record(
 
 def block(group: str = "g", **rest: str) -> list[AttentionRecord]:
     return [record(right, order, group, **rest) for order in (1, 0) for right in (1, 0)]  # type: ignore[arg-type]
-
-
-def test_roles_are_words_and_special_tokens_count() -> None:
-    one = record(1)
-    assert pictures.word_roles(one.example, word_weights(one).spans) == ([3], [[2]], [[1]])
 
 
 def test_a_sentence_s_pictures_say_in_their_titles_what_gets_most_of_the_pronoun_s_weight() -> None:

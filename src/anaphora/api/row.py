@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from anaphora.analysis.maps.words import word_columns, word_labels, word_spans
+from anaphora.analysis.maps.words import word_columns, word_labels, word_roles, word_spans
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.api.html import weight_table
 from anaphora.base.checks import at_least, one_of, whole_number
@@ -136,8 +136,6 @@ def marked_words(
     The role of the query words (`attending`) is "pronoun" if they include the pronoun's first word, otherwise
     "attending word". In the latter case, both lists of candidate words are empty.
     """
-    from anaphora.report.figures.pictures import word_roles
-
     if example is not None and attending is not None:
         pronoun, antecedents, others = word_roles(example, spans)
         if pronoun[0] in attending:

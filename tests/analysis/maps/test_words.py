@@ -15,6 +15,7 @@ from anaphora.analysis.maps.words import (
     word_columns,
     word_labels,
     word_map,
+    word_roles,
     word_tokens,
     word_weights,
 )
@@ -32,6 +33,11 @@ def record(
 ) -> AttentionRecord:
     example = Example(text=TEXT, language="en", pronoun=SHE, candidates=candidates, antecedents=(1,))
     return AttentionRecord(example, tuple(spans), tuple(words), np.array(weights, dtype=np.float32).reshape(1, 1, -1))
+
+
+def test_roles_are_words_and_special_tokens_count() -> None:
+    one = record([(0, 0), (4, 7), (7, 10), (13, 19), (34, 37)], [-1, 0, 0, 1, 2], [0.2] * 5)
+    assert word_roles(one.example, word_weights(one).spans) == ([3], [[2]], [[1]])
 
 
 def test_a_word_is_written_as_in_the_text_and_weighs_the_sum_of_its_pieces() -> None:

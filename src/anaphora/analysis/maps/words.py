@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.data.example import Example, Span, overlapping
+
 if TYPE_CHECKING:
     from anaphora.analysis.maps.record import AttentionRecord
-    from anaphora.data.example import Span
 
 SPECIAL = "[special]"
 """Label of a special token whose name is unknown; its span is (0, 0)."""
@@ -61,6 +62,18 @@ def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tup
     """
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
+
+
+def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], list[list[int]], list[list[int]]]:
+    """Return the word indices of the pronoun, of each antecedent, and of each other candidate.
+
+    `words` has the (start, end) character span of each word.
+    """
+    pronoun = overlapping(words, example.pronoun)
+    named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
+    antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
+    distractors = [words for index, words in enumerate(named) if index not in example.antecedents]
+    return pronoun, antecedents, distractors
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import word_weights
+from anaphora.analysis.maps.words import word_roles, word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.base.translation import _
-from anaphora.data.example import Example, Span, overlapping
+from anaphora.data.example import Example
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.heads import alignment_figure
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure
-from anaphora.report.figures.sheet import CandidateWords
 from anaphora.report.titles import alignment_title, attention_title, scoreboard_title
 from anaphora.report.wording import all_groups, label, split_names
 
@@ -52,18 +51,6 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
     weights = row.weights[head.layer, head.head]
     title = attention_title(row.words, weights, pronoun, antecedents, distractors, head)
     return pronoun_row_figure(row.words, weights, pronoun, antecedents, distractors, title)
-
-
-def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], CandidateWords, CandidateWords]:
-    """Return the word indices of the pronoun, of each antecedent, and of each other candidate.
-
-    `words` has the (start, end) character span of each word.
-    """
-    pronoun = overlapping(words, example.pronoun)
-    named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
-    antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
-    distractors = [words for index, words in enumerate(named) if index not in example.antecedents]
-    return pronoun, antecedents, distractors
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
-from anaphora.analysis.maps.words import attending_layers
+from anaphora.analysis.maps.words import attending_layers, word_roles
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.translation import _, pgettext
 from anaphora.data.example import Example, Span
-from anaphora.report.figures.pictures import word_roles
 from anaphora.report.page.answer_notes import no_pronoun_note
 from anaphora.report.page.offline import with_units
 from anaphora.report.wording import factor_value_names, language_names, map_names

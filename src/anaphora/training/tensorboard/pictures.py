@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.maps.words import WordRow, word_map, word_weights
+from anaphora.analysis.maps.words import WordRow, word_map, word_roles, word_weights
 from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese, name_undrawn
-from anaphora.report.figures.pictures import word_roles
 
 _TYPE_SIZE = 15
 _SMALL_TYPE_SIZE = 12
