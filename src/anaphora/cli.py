@@ -91,7 +91,8 @@ class Command:
     def settings(self, composed: DictConfig) -> Any:
         """Return the checked settings of the command.
 
-        In the settings of a training run with `start`, the encoder settings are those of the model at `start`.
+        If a training run starts from the weights of a model (setting `start`), its encoder settings are those of this
+        model.
         """
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
@@ -313,8 +314,8 @@ def run_job(command: Command, composed: DictConfig) -> Any:
 def user_errors_exit() -> Iterator[None]:
     """End the process with a one-line message after an error in the `with` block, but raise errors that point to a bug.
 
-    The status is 2 for a user error, a full disk or lack of memory, 1 if runs failed, 130 for an interrupt, and 141,
-    without a message, for a closed pipe.
+    The exit status is 2 for a user error, a full disk or lack of memory, 1 if runs failed, 130 for an interrupt, and
+    141, without a message, for a closed pipe.
     """
     try:
         yield

@@ -1,7 +1,7 @@
-"""Antecedent selection, and the choice between two names, by the attention heads of any model, with baselines.
+"""Evaluation of any model's attention heads on antecedent selection and on the choice between two names.
 
 Antecedent selection follows Clark et al. 2019, section 4.3; the choice between two names follows GAP (Webster et al.
-2018). Axes are N (items), L (layers), H (heads per layer) and K (heads of all layers).
+2018). Axes are N (items), L (layers), H (heads per layer) and K (heads of all layers together).
 """
 
 from __future__ import annotations
@@ -189,10 +189,10 @@ def name_decisions(
 
 
 def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return each head's weight from the pronoun to each of two names, (N, 2, K), and the model's answers.
+    """Return each head's attention weight from the pronoun to each of two names, (N, 2, K), and the model's answers.
 
-    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`; None if there are
-    none.
+    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`; None if the model
+    gives no answers.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)
@@ -201,7 +201,7 @@ def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[in
 
 
 def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the maximum weight over the two names, and the index of that name: (N, 2, K) -> two of (N, K)."""
+    """Return the weight of the name with more weight, and the index of this name: (N, 2, K) -> two of (N, K)."""
     return masses.max(axis=1), masses.argmax(axis=1)
 
 

@@ -1,7 +1,7 @@
 """Attention maps of one text with labelled axes.
 
-Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. Weights on several words or
-tokens are summed, and rows of several words or tokens are averaged (Clark et al. 2019, section 4.1).
+Axes are L (layers), H (heads) and W (words or tokens). Layers and heads are counted from 0. Attention weights on
+several words or tokens are summed, and their rows are averaged (Clark et al. 2019, section 4.1).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class SentenceAttention:
         return {"layer": tuple(range(layers)), "head": tuple(range(heads)), "from": self.words, "to": self.words}
 
     def map(self, layer: int | None = None, head: int | None = None) -> NDArray[np.float32]:
-        """Return the map of one head, (W, W).
+        """Return the attention map of one head, (W, W).
 
         Args:
             layer: index of the layer, from 0; by default that of the chosen head.
@@ -133,7 +133,7 @@ class SentenceAttention:
         return Row(self.text, self.words, self.spans, tuple(positions), rows.mean(axis=0), requested, self.example)
 
     def rank(self, attending: str | int, attended: str | int) -> list[HeadWeight]:
-        """Return all heads, sorted by the weight from one mention to another, largest first.
+        """Return all heads, sorted by the attention weight from one mention to another, largest first.
 
         Ties keep the order of layers and heads. Heads of layers without attention are left out.
 
@@ -158,7 +158,7 @@ class SentenceAttention:
         return [HeadWeight(int(index) // heads, int(index) % heads, float(mass.flat[index])) for index in order]
 
     def without_special(self) -> SentenceAttention:
-        """Return the maps without special tokens; each row is rescaled to the sum that it had before.
+        """Return the attention maps without special tokens; each row is rescaled to the sum that it had before.
 
         A row with all its weight on special tokens becomes 0.
         """
@@ -171,7 +171,7 @@ class SentenceAttention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def between(self, attending: int, attended: int) -> SentenceAttention:
-        """Return the maps of a text pair with all weights 0 except those from one text to the other, or to itself.
+        """Return a copy with only the weights from one text of a pair to the other, or to itself; all others are 0.
 
         Args:
             attending: the attending text, 0 for the first and 1 for the second.
@@ -264,7 +264,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the head with the largest weight on each candidate, from the pronoun and the last word."""
+        """Return a table of the heads in which the pronoun and the last word attend most to each candidate."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")

@@ -117,8 +117,8 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
     """Return the path, the modification time in ns and the size in bytes of each file that belongs to a model.
 
-    Only files with a suffix in `_KINDS_READ` count. They are in the model's folder and in its subfolder for each
-    language, which may hold a chosen head. The tuple is empty for a model on the Hub.
+    These are the files with a suffix in `_KINDS_READ` in the model's folder and in its subfolders "en" and "zh", which
+    hold the head chosen for a language, if there is one. The tuple is empty for a model on the Hub.
     """
     if name.startswith(HUB_PREFIX):
         return ()

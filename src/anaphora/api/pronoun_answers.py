@@ -111,8 +111,8 @@ def answers(
     The probabilities for a pronoun, including "none of them", sum to 1. For a run whose prediction head scores
     candidates, they are the softmax of these scores, calibrated if the run's `calibration.json` has a temperature for
     the language of the text. For a run without such a head that was trained on masked tokens, and for a `transformers`
-    language model, each candidate replaces the pronoun (in a decoder, the candidate ends a prompt); the probabilities
-    are the softmax of the candidates' mean log-probability per token.
+    language model, each candidate replaces the pronoun (in a decoder, it completes a prompt after the text); the
+    probabilities are the softmax of the candidates' mean log-probability per token.
 
     Args:
         model: the model, as in `anaphora.attention`.

@@ -230,7 +230,9 @@ def score_on(
 
 
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
-    """Load the splits of a corpus without those development items whose text and pronoun are in the evaluated split.
+    """Load the training, development and evaluated split of a corpus.
+
+    Development items whose text and pronoun also occur in the evaluated split are removed.
 
     Args:
         items: approximate number of items per split; items of the same document passage or of the same quad (a scene in
@@ -273,9 +275,9 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return the model under test for the causal tests, and None.
+    """Return (the subject of the causal tests, None), or (None, the reason) if the tests are not possible.
 
-    If the tests are not possible, return None and the reason.
+    The subject is the model together with about `most` of the examples.
     """
     if reason := why_untested(model):
         return None, reason.translated()

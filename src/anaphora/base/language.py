@@ -86,7 +86,7 @@ def cuts_word(text: str, span: tuple[int, int]) -> bool:
 
 
 def stands_alone(character: str) -> bool:
-    """Return whether a character's script has no spaces between words, so that each token counts as a word."""
+    """Return whether a character's script has no spaces between words; each token of such a script counts as a word."""
     return CHINESE_CHARACTER.match(character) is not None or _is_without_blanks(character)
 
 

@@ -53,9 +53,9 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
         (number of untrained models) and "rows" (see `selection_table`).
 
     Raises:
-        UserError: the model has no data of its own and `data` is not set; `dev` or `split` has no mention with an
-            antecedent before it; a factor in `by` is unknown; or the folder holds results on other data or of another
-            run. Also the errors of `select_antecedents`.
+        UserError: `data` is not set for a model that is not a run; the split `dev` or the evaluated split has no
+            mention with an antecedent before it; a factor in `by` is unknown; or the folder holds results on other data
+            or of another run. Also the errors of `select_antecedents`.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model
@@ -140,7 +140,7 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json`, and for each of `CHOICE_SETS` a sentence on the best head."""
+    """Print the tables of `antecedents.json`, and a sentence on the best head for each set of words to choose from."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

@@ -167,7 +167,7 @@ def print_choice_of_pronoun(example: Example | None) -> None:
 
 @in_language_of_messages
 def print_ranking(maps: SentenceAttention, example: Example, candidates: list[str]) -> None:
-    """Print the heads in which the pronoun attends most to each candidate, with the weights (0 to 1)."""
+    """Print the heads in which the pronoun attends most to each candidate, with the attention weights (0 to 1)."""
     from rich.table import Table
 
     from anaphora.base.console import print_table
@@ -187,7 +187,7 @@ def print_ranking(maps: SentenceAttention, example: Example, candidates: list[st
 
 
 def draw_pictures(settings: AttentionQuery) -> None:
-    """Draw the attention in one sentence, or the figures of a run's scores, in each requested language.
+    """Draw figures of the attention in one sentence, or of a run's scores, in each requested language.
 
     Raises:
         UserError: figures for other data would be mixed with those for the run's own data, or a file cannot be written;
@@ -252,7 +252,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Return the function of `sentence_figures` for a `transformers` model that was not trained as a run.
+    """Return a function like that of `sentence_figures`, for a `transformers` model that was not trained as a run.
 
     Raises:
         UserError: the sentence is invalid or too long for the model, the model cannot be read, the head in the settings
@@ -282,7 +282,7 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
 def score_figures(headline: Headline) -> dict[str, Figure]:
     """Return the figures of four report sections: scores, heads on the development split, quads, and training.
 
-    A quad is a scene in every combination of cue and candidate order.
+    A quad is a scene in every combination of cue and candidate order. `headline` holds the scores of a run's heads.
     """
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
@@ -299,7 +299,7 @@ def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
 
     These are the first main item (`Example.is_main`) in which the evaluated head gives the antecedent the most weight
     of all candidates, and the first main item in which it does not. For the first of these two items, the head's whole
-    attention map is drawn too.
+    attention map is drawn too. `headline` holds the scores and the evaluated items of a run.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

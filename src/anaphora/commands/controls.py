@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class TrainedControls:
-    """Settings of `anaphora controls`, which trains one model per control: with the run's settings and one change."""
+    """Settings of `anaphora controls`; a control is a model trained with the run's settings except for one change."""
 
     run: str = "outputs/demo"  # the run directory
     # The controls to train; masked_tokens, pairwise and nearest are also available.

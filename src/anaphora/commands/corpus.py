@@ -136,7 +136,9 @@ def _describe(settings: CorpusDescription) -> None:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
-    """Print what the test items lack for the verdict "supported": quads, minimal pairs, enough templates or groups.
+    """Print what the test items lack (quads, minimal pairs, enough templates or groups).
+
+    Without these, the verdict on whether a head picks antecedents cannot be "supported".
 
     A quad is a scene in every combination of cue and candidate order. If no item of a user's own data has a cue
     category (factor `kind`: "set" if the words alone decide, "role" if it matters who did what to whom), a note
@@ -293,7 +295,7 @@ def _chance(example: Example) -> float:
 def contradictions(examples: Sequence[Example]) -> int:
     """Count the items whose text and pronoun also occur in another item with a different antecedent.
 
-    Antecedents differ if a mention of an antecedent in one item belongs to another candidate in the other item.
+    Antecedents differ if a mention of an antecedent in one item is a mention of a wrong candidate in the other item.
     """
     right: defaultdict[Question, set[Span]] = defaultdict(set)
     wrong: defaultdict[Question, set[Span]] = defaultdict(set)

@@ -119,8 +119,9 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
 
-    The answers are written to `<split>_answers.json`, and scores by template to `<split>_templates.csv`. A model
-    without attention maps has no scores by template. If the run does not predict antecedents, the answers are null.
+    The answers are written to `<split>_answers.json`, and the scores of the answers and of one head by template to
+    `<split>_templates.csv`, unless the model has no attention maps. If the run does not predict antecedents, the
+    answers are null.
 
     Raises:
         UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is
@@ -268,7 +269,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return task accuracy and worst template by language, cue category (`kind`), cue type and stratum.
+    """Return task accuracy, and the least accurate template, by language, cue category (`kind`), cue type and stratum.
 
     Args:
         examples: N items.

@@ -103,7 +103,7 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 
 
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
-    """Write the whole run and a model card, with the training record and any calibration and test scores.
+    """Write the whole run, a model card, and the run's training.json, calibration and test scores, where they exist.
 
     If a head was chosen for each language, the scores are in the folders "en" and "zh".
     """

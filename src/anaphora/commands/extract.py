@@ -73,9 +73,9 @@ def extract(settings: Extraction) -> None:
 
     Raises:
         UserError: rows of other data would be mixed with those of the run's own data, a setting applies only to texts
-            without annotated pronouns, none of `words` occurs in any text, the split is empty or has fewer parts than
-            shards, the sentence is invalid, a text is too long for the model, or the model has no attention maps. Also
-            the errors of `held_output`.
+            without annotated pronouns, none of `words` occurs in any text, the split is empty or too small for the
+            number of shards, the sentence is invalid, a text is too long for the model, or the model has no attention
+            maps. Also the errors of `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.data.own_sentence import name_of_sentence

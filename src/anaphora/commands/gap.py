@@ -1,4 +1,4 @@
-"""Score predictions on GAP: of fine-tuned runs, or of shortcut baselines, single heads and a probe over all heads.
+"""Score fine-tuned runs on GAP, or shortcut baselines, single heads and a probe over all heads of a model.
 
 A prediction consists of a yes/no decision for each name: whether the pronoun refers to this name. The baselines, heads
 and probe are evaluated without fine-tuning.
@@ -64,7 +64,7 @@ class NameDecisions:
 
 @dataclass(frozen=True, eq=False)
 class GapEvaluation:
-    """Predictions of S runs on N items (whether the pronoun refers to each of M names), and the scores."""
+    """Decisions of S runs on whether the pronoun refers to each of M names in N items, and the scores."""
 
     scores: dict[str, GapScore]  # scores of each run and of all runs together, by name of the table row
     # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
@@ -74,7 +74,7 @@ class GapEvaluation:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Score yes/no decisions on names, print the table of scores, and return its rows.
+    """Score decisions on whether a pronoun refers to a name, print the table of scores, and return its rows.
 
     If `output` is set, the table is also written as CSV.
 
@@ -134,7 +134,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 
 
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
-    """Score the yes/no decisions of each run on names; with several runs, also average the scores over the runs.
+    """Score each run's decisions on which names the pronouns refer to; average the scores if there are several runs.
 
     If `exchanged`, each run also predicts a copy of every item in which the two names are exchanged. Decisions from the
     mean of the run's two predictions are then scored as well.
@@ -154,7 +154,7 @@ def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool 
 
 
 def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> GapEvaluation:
-    """Score each run's yes/no decisions on names in its held-out fold, and those of all runs on all folds together.
+    """Evaluate each run as in `evaluate_runs`, but on its held-out fold, and all runs together on all folds.
 
     `exchanged` is as in `evaluate_runs`.
 
@@ -191,11 +191,10 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
     """Return the GAP scores of S runs, averaged over the runs, keyed by the name of the table row.
 
-    There is one row for the decisions from the original names and, if W = 2, one row for the decisions from the mean
-    prediction for original and exchanged names.
-
     Args:
-        decisions: mask of the accepted names, (S, W, N, M), as in `GapEvaluation`.
+        decisions: mask of the accepted names, (S, W, N, M), as in `GapEvaluation`. The W = 1 or 2 decisions give one
+            row each: the first from the original names, the second from the mean prediction for original and exchanged
+            names.
     """
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
@@ -237,11 +236,11 @@ def _other_data_error(run: Run) -> UserError:
 
 
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
-    """Return a run's yes/no decisions on the two names of each item, (W, N, 2).
+    """Return a run's decisions on whether the pronoun of each item refers to each of the two names.
 
-    The first decisions (W = 1) are from the original items. If `exchanged`, W is 2: the second decisions are from the
-    mean of the log-probabilities for the original items and for copies with exchanged names. This mean removes a
-    preference for one of the names.
+    The shape is (1, N, 2), or (2, N, 2) if `exchanged`: the first decisions are from the original items, the second
+    from the mean of the log-probabilities for the original items and for copies with exchanged names. This mean removes
+    a preference for one of the names.
     """
     import numpy as np
 
@@ -259,7 +258,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score yes/no decisions on names by shortcut baselines, by the best head, and by a probe over all heads.
+    """Score the decisions of baselines, the best head and a probe over all heads on whether a pronoun refers to a name.
 
     For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
 
@@ -269,8 +268,8 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 
     Returns:
         The scores of each baseline, of the best head and of the probe, keyed by the name of the table row. There are
-        four rows for the best head: with weights from the pronoun only or also from the candidates to the pronoun, and
-        with or without a threshold.
+        four rows for the best head: with weights from the pronoun to the names only, or with weights in the better of
+        the two directions; each with and without a threshold.
 
     Raises:
         UserError: a text is too long for the model, or the model has no attention maps.

@@ -1,7 +1,7 @@
-"""Extraction of the attention rows of any number of items, in small parts.
+"""Extraction of the attention rows of any number of items, one part of the items at a time.
 
-Batches are planned before shards are assigned. An item is therefore in the same batch for any number of shards, and its
-weights do not depend on this number, not even in the last bit.
+The work can be divided into shards, each of which extracts some of the parts. Every batch lies within one part. An item
+is therefore in the same batch for any number of shards, so its attention weights are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def single_item(item: Example | Text) -> Selection:
 
 @dataclass(frozen=True)
 class ExtractedBatch:
-    """Attention rows that are written together."""
+    """Attention rows that are written to the output file at once, with their items and scores."""
 
     items: list[dict[str, Any]]  # fields and index ("item") of items; each is listed once, no later than its first rows
     rows: list[QueryRow]  # attention rows of the pronouns or query words
@@ -140,11 +140,12 @@ class Extractor:
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
         """Yield the attention rows of the items in batches, in the order of the parts.
 
-        Texts in which none of the query words `words` occurs have no rows.
+        A text in which none of the extractor's query words occurs has no rows.
 
         Raises:
-            UserError: an item is too long for the model, or the model has no attention maps; for texts also if
-                `chunk_tokens` is too long for the model, or if the model takes the pronoun as a second input sequence.
+            UserError: an item is too long for the model, or the model has no attention maps. For texts without
+                annotated pronouns also if the extractor's chunks are too long for the model, or if the model requires
+                a pronoun as a second input sequence.
         """
         for part in parts:
             count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part
@@ -197,10 +198,10 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Divide consecutive items into portions with at most `most_weights` attention weights; return item indices.
+        """Divide consecutive items into portions that fit into memory; return the item indices of each portion.
 
-        An item with more weights is a portion of its own. `head_weights` has the number of weights of each item in one
-        head.
+        A portion has at most `self.most_weights` attention weights; an item with more is a portion of its own.
+        `head_weights` lists the number of attention weights per head of each item.
         """
         layers, heads = self.shape
         return portions((weights * layers * heads for weights in head_weights), self.most_weights)

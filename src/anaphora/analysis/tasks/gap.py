@@ -1,9 +1,9 @@
 """GAP scores (Webster et al. 2018): F1 of yes/no decisions on whether a pronoun refers to a name.
 
-The probe over all heads is a linear classifier; its inputs are the attention weights from the pronoun to the candidates
-and from the candidates to the pronoun.
+The decisions may also be those of a probe, a linear classifier whose inputs are the attention weights of all heads from
+the pronoun to the candidates and from the candidates to the pronoun.
 
-Axes are S (models), N (items), M (candidates at most) and D (bootstrap samples).
+Axes are S (models), N (items), M (largest number of candidates of an item) and D (bootstrap samples).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _BLIND_CHOICES = 100  # random choices averaged by the rule "random"
 class GapScore:
     """GAP scores of yes/no decisions on whether a pronoun refers to a name, averaged over models.
 
-    Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models; NaN for too few
-    texts, or if the score is undefined in every sample. For `weighted_bias`, items are weighted such that both genders
-    have the same distribution over quintiles of the number of names in a text.
+    Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models. The ends are NaN
+    if there are too few texts, or if the score is undefined in every sample. For `weighted_bias`, items are weighted
+    such that the number of names in a text, in quintiles, has the same distribution for both genders.
     """
 
     items: int
@@ -98,7 +98,7 @@ def score_columns(score: GapScore) -> dict[str, float]:
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """Return the scores of random choices and of three rules, each of which picks one of two names per item.
+    """Return the GAP scores of three rules that choose one of two names, and of random choices, keyed by rule.
 
     Raises:
         ValueError: an item has no gender.
@@ -135,7 +135,7 @@ def f1_difference(
     """Return the mean F1 of `decisions` minus the mean F1 of `other`, with a paired interval.
 
     Both are decisions of models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile interval over
-    texts; NaN if the texts do not determine one.
+    texts; its ends are NaN if there are too few texts.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -235,10 +235,11 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
     """Return, for each of K scorers (rules or heads), the score threshold with the best F1, and this F1.
 
-    A scorer answers each item with one name; if the score of this name is below the threshold, no name is accepted.
+    A scorer picks the name with the highest score in each item; if this score is below the threshold, no name is
+    accepted.
 
     Args:
-        top: score that each scorer gives to the name that it answers, (N, K).
+        top: each scorer's score of the name that it picks, (N, K).
         right: whether this name is an antecedent, (N, K).
         antecedents: total number of names that are antecedents.
 
@@ -268,13 +269,15 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 
 
 def parallelism(example: Example) -> Floats:
-    """Score candidates by parallel roles, after the parallelism baseline of Webster et al. 2018: (M,).
+    """Return the scores of the M candidates by the parallelism baseline of Webster et al. 2018: (M,).
+
+    A candidate with a mention in the same grammatical role as the pronoun scores higher than all candidates without
+    one. Within both groups, the candidate nearest to the pronoun scores highest.
 
     Roles come from neighbouring words. A mention is possessive before 's or ', a subject at the start of the text or
     after punctuation or a conjunction, else an object. "he" and "she" are subjects, "his" and "hers" are possessive;
     "her" is an object at the end of the text or before punctuation, a preposition, a conjunction or an article, else
-    possessive; any other pronoun is an object. Candidates with a mention in the pronoun's role score above all
-    others; ties go to the nearest.
+    possessive; any other pronoun is an object.
     """
     role = _pronoun_role(example.text, example.pronoun)
     same = [any(_role(example.text, span) == role for span in spans) for spans in example.candidates]
@@ -310,13 +313,13 @@ _PROBE_FOLDS = 5
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
     """Return the input features of the probe over heads for each candidate: (N, M, 4 * L * H).
 
-    The features are the logarithms of the candidate's two weights in every head (from and to the pronoun), and the
-    means of the same logarithms over the item's other candidates. Every item must have exactly M candidates, because
-    the means would include absent candidates.
+    For every head, the features are the logarithms of two attention weights (from the pronoun to the candidate, and
+    from the candidate to the pronoun), and the means of these logarithms over the item's other candidates. Every item
+    must have exactly M candidates; otherwise the means would include absent candidates.
 
     Args:
-        forth: weight from the pronoun to each candidate, (N, L, H, M).
-        back: weight from each candidate to the pronoun, (N, L, H, M).
+        forth: attention weight from the pronoun to each candidate in L layers of H heads, (N, L, H, M).
+        back: attention weight from each candidate to the pronoun, (N, L, H, M).
     """
     items, _, _, most = forth.shape
     own = np.stack([forth, back], axis=1).reshape(items, -1, most).transpose(0, 2, 1)

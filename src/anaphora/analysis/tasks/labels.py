@@ -132,9 +132,9 @@ class LabelsOfPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """Accuracy of a run and of the bag-of-words classifier on the texts with one gold label.
+    """Accuracy of a run and of the bag-of-words classifier on the texts whose gold label is `label`.
 
-    The row with the label "all" is for all texts. `more` is the run's accuracy minus that of the bag-of-words
+    If `label` is "all", the accuracies are for all texts. `more` is the run's accuracy minus that of the bag-of-words
     classifier. Intervals are bootstrapped over groups of texts.
     """
 

@@ -55,10 +55,10 @@ class ItemAnswers:
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
         """Yield the name of a predictor, and its correctness and number of correct decisions on each item.
 
-        The first predictor is "model", the runs; each further predictor is a baseline. Both arrays have the shape
-        (runs, N), or (fits, N) for a baseline that was fitted several times. An item with M candidates has M decisions:
-        whether each candidate is an antecedent. Shortcuts that do not apply to all items are left out, and so is
-        `NONE_OF_THEM` if every item has an antecedent.
+        The first predictor, named "model", stands for all runs; each further predictor is a baseline. Both arrays have
+        one row per run, (S, N), or for a baseline one row per fit, (fits, N). An item with M candidates has M
+        decisions: whether each candidate is an antecedent. Shortcuts that do not apply to all items are left out, and
+        so is `NONE_OF_THEM` if every item has an antecedent.
         """
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
@@ -158,7 +158,7 @@ class ContrastedAccuracy(PolicyAccuracy):
 
     `contrast` is the accuracy on items with the alphabetically first value minus the accuracy on items with the second
     value. It is None if only one value occurs in the items. The interval is None if one of the values occurs in fewer
-    than `BOOTSTRAPPED_FROM` clusters.
+    than `BOOTSTRAPPED_FROM` templates or groups of items.
     """
 
     contrast: float | None
@@ -251,10 +251,10 @@ def answer_transfer(
 
     Each shortcut is fitted on the runs' training items; a shortcut that was not fitted on every training split is left
     out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on
-    the items of all other folds. Results of these fits have the suffix `OWN_FOLDS_SUFFIX` in the name.
+    the items of all other folds. In the result, the names of the latter fits end in `OWN_FOLDS_SUFFIX`.
 
     Args:
-        training: the distinct training splits of the runs, on each of which shortcuts are fitted.
+        training: the distinct training splits of the runs; the shortcuts are fitted on each of them separately.
         examples: items of the other corpus.
         folds: number of folds into which `examples` are divided; a group of items is in one fold.
 

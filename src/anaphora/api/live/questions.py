@@ -1,6 +1,6 @@
 """Requests of the live page, and replies with attention maps and candidate probabilities of a model.
 
-A request may ask for edges to be knocked out or heads to be ablated.
+A request may ask that heads are ablated, or that attention edges (from a query token to a key token) are knocked out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_EDITS = 200
 
 
 class FirstSentence(NamedTuple):
-    """Example sentence with its pronoun and candidates."""
+    """Sentence that the live page shows when it is opened, with its pronoun and candidates."""
 
     text: str
     pronoun: str
@@ -63,9 +63,10 @@ FIRST_SENTENCES = {
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
-    """Return an everyday example sentence.
+    """Return the sentence that the live page shows when it is opened.
 
-    If `model` is a run whose vocabulary lacks a word of that sentence, return one from the built-in corpus instead.
+    This is an everyday sentence, or, if `model` is a run whose vocabulary lacks a word of it, one from the built-in
+    corpus.
     """
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
@@ -97,8 +98,8 @@ def parse(message: Any) -> LiveQuestion:
     """Parse a request of the page.
 
     Args:
-        message: JSON object with "text" and optionally "pronoun", "candidates", "cuts" as lists of [layer, head, from,
-            to], and "off" as lists of [layer, head].
+        message: JSON object with "text" and optionally "pronoun", "candidates", "cuts" (edges to knock out, each as
+            [layer, head, from, to]) and "off" (heads to ablate, each as [layer, head]).
 
     Raises:
         UserError: the text is missing, or a value has the wrong type or is too long; also the errors of
@@ -224,7 +225,10 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
 
 
 def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[int]]:
-    """Return the indices of the tokens of each word on the page; an attention sink, the first word, has none."""
+    """Return the indices of the tokens of each word on the page.
+
+    If the model has an attention sink, it is the first word on the page, and its list is empty.
+    """
     before = len(labels.ids) - len(tokens.ids)
     return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
 

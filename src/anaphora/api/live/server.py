@@ -114,7 +114,7 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """Return the page as HTML, with the first model's maps of an example sentence in `language`."""
+        """Return the page as HTML, with the first model's attention maps of an example sentence in `language`."""
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:
@@ -156,7 +156,7 @@ class LiveApplication:
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """Return a server on localhost and the URL to open, and limit `application.hosts` to this server.
+    """Return a server on localhost and the URL to open; from now on `application` refuses requests to other hosts.
 
     Raises:
         UserError: the port cannot be used.

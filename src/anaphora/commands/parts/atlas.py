@@ -41,7 +41,7 @@ Heads = dict[str, NDArray[np.float64]]
 
 
 def draw_atlas(settings: Report) -> Path:
-    """Write and print a comparison of models (an atlas) as a page and a table, and return the path of the page.
+    """Write an atlas (a page and a table that compare models), print the table, and return the path of the page.
 
     Models without stored scores are measured first.
 
@@ -109,8 +109,8 @@ def with_tasks(
 ) -> AtlasEntry:
     """Return a copy of an entry with the results of a further task, if there is one for the corpus.
 
-    A corpus with coreference annotation has the task of antecedent selection, on which a model that takes the pronoun
-    as a second sequence is not evaluated. GAP has the task of deciding for each of two names whether it is the
+    For a corpus with coreference annotation, the task is antecedent selection; models that take the pronoun as a second
+    input sequence are not evaluated on it. For GAP, the task is to decide for each of two names whether it is the
     antecedent.
 
     Raises:
@@ -177,10 +177,10 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return the stored evidence on a model, and the candidate accuracies of all heads of the model.
+    """Return the stored scores of a model's chosen head (`Evidence`), and the candidate accuracies of all heads.
 
     For a run, the run directory is searched first. Then, for any model, the folder of an earlier comparison (atlas) is
-    searched. The result is None if neither contains evidence with the same weights, items and code.
+    searched. The result is None if neither contains scores from the same weights, items and code.
     """
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
@@ -190,9 +190,9 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the evidence of an earlier comparison (atlas) in a folder, and the candidate accuracies of all heads.
+    """Return the scores (`Evidence`) that an earlier atlas stored in a folder, and the accuracies of all heads.
 
-    The result is None if the folder has no such evidence, or if its provenance (weights, items and code) differs.
+    The result is None if the folder has no such scores, or if their provenance (weights, items and code) differs.
     """
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:

@@ -204,6 +204,7 @@ def report_run(
     """Return the content of the report on one run.
 
     Args:
+        measurement, evidence: scores of all heads, and those of the chosen head with the verdict on it.
         training: contents of the run's training.json, with the validation losses.
         sentences: example sentences with the run's attention maps, for the page's interactive explorer.
         recipe: the run's settings as text, without name, folders and seed; None for an external model.

@@ -62,7 +62,7 @@ def named_head(settings: RunHead) -> Head | None:
 
 
 def scored_evidence(run: str, split: str) -> Evidence:
-    """Return the stored evidence on a run, measured on a split.
+    """Return the stored scores (`Evidence`) of a run, measured on a split.
 
     Raises:
         UserError: the run has not been scored on the split, or the file is invalid.

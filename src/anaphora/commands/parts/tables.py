@@ -283,7 +283,7 @@ def value_cell(column: str, value: Any) -> str:
 
 
 def policy_name(name: str) -> str:
-    """Return the display name of a policy, which gives the answers: a model, a shortcut baseline or a classifier."""
+    """Return the display name of a policy: a model, a shortcut baseline or a classifier that predicts answers."""
     if name.endswith(OWN_FOLDS_SUFFIX):
         return _("{policy} on own folds").format(policy=policy_name(name.removesuffix(OWN_FOLDS_SUFFIX)))
     named = wording.shortcut_names() | {

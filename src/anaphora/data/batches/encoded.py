@@ -55,10 +55,10 @@ class RaggedArray:
         )
 
     def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
-        """Return the lists with the given indices, flattened.
+        """Return the concatenated values of the lists with the indices `chosen`.
 
         Returns:
-            (V,) values, index of each value's list in `chosen`, and index of each value in its list.
+            Three arrays (V,): the values; for each value, the index in `chosen` of its list; and its index in the list.
         """
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)

@@ -44,8 +44,8 @@ class EncodedTexts(EncodedSplit):
 
         Args:
             longest: largest number of tokens of a chunk, special tokens included.
-            labels: allowed labels if texts are to be classified; only the first chunk of each text is then encoded. ()
-                to encode all chunks of each text.
+            labels: allowed labels if texts are to be classified; only the first chunk of each text is then encoded.
+                Without labels, all chunks of each text are encoded.
             cached: whether to use the cache of tokens. Tokens of a random tokenizer (`Tokenizer.is_random`), which may
                 differ each time, are never cached.
 
@@ -151,7 +151,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each segment; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is no word."""
+    """Tokenize each string; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is no word."""
     parts = []
     opening, closing = map(len, tokenizer.surrounding_tokens())
     for begin in range(0, len(different), _SEGMENTS_PER_CALL):
@@ -199,7 +199,10 @@ class QueriedChunk:
 
     @property
     def weights(self) -> int:
-        """Return the number of attention weights per head in the rows of the query words: Q * T."""
+        """Return the number of attention weights per head in the rows of the query words.
+
+        This is the number of query words times the number of tokens of the chunk.
+        """
         return len(self.queries) * len(self.tokens.ids)
 
 

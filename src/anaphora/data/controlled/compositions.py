@@ -132,9 +132,9 @@ def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lin
 
 
 def _predicate(text: str, kind: str, forms: Sequence[str], frames: Sequence[str]) -> Predicate:
-    """Parse a predicate from the words of its forms, which are separated by "/" and in the order of `forms`.
+    """Parse a predicate from its inflected forms, such as "hid / hidden" for the `forms` "finite" and "participle".
 
-    If there are fewer words than forms, the last forms are empty.
+    If `text` has fewer forms than `forms`, the last forms are empty.
     """
     given = [form.strip() for form in text.split("/")]
     by_form = dict(zip_longest(forms, given, fillvalue=""))

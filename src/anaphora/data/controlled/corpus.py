@@ -90,8 +90,9 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """Return the content files of a corpus with these settings, keyed by path relative to the content folder.
 
-    The files of all set-cue types (whose cues decide in any order of the candidates), of all role-cue types (whose cues
-    depend on who did what to whom) and of `composition` are included, even if the corpus does not have these cue types.
+    The files of all set-cue types (whose cues decide by a property of the candidates, such as gender), of all role-cue
+    types (whose cues decide by who did what to whom) and of `composition` are included, even if the corpus does not
+    have these cue types.
     """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
@@ -113,9 +114,9 @@ def words(language: str, types: Collection[str] = ()) -> list[str]:
     Words are separated by spaces in the TOML files, also in Chinese. All nouns and names are included, even those that
     are held out for dev and test; invented names are not included.
 
-    If `types` contains `composition` or `short_text`, the words are those of the listed cue types, the phrases of
-    `composition` and the syllables of invented names. Otherwise they are those of all set-cue and role-cue types; the
-    words of the cue type `binding` are then included only if `types` contains it.
+    If `types` contains `composition` or `short_text`, the words are those of the cue types in `types`, of the phrases
+    of `composition`, and the syllables of invented names. Otherwise, they are those of all cue types except
+    `composition`, `short_text` and, unless it is in `types`, `binding`.
     """
     lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -161,7 +162,7 @@ def generate_language(
     """Yield (split, examples of the group) for each quad and octad of a language.
 
     Args:
-        quads: generator of the quads, which counts how often each word was used, so that words are equally frequent.
+        quads: generator of the quads; it counts the uses of each word to make words equally frequent.
         texts: texts that are not generated again. Every generated text is added to this set.
     """
     language = quads.lexicon.language
@@ -218,10 +219,10 @@ def _quad_draw(
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items, rounded up, of a cue type whose items are added to those requested for a split.
+    """Return the number of items, rounded up, of a cue type that enlarges a split beyond the requested size.
 
-    In training, this number is `share` times `train_items`. In dev and test, it is `test_items` divided by
-    `other_types`, the number of the other cue types, and thus as large as the number of main items of each of them.
+    In training, this number is `share` times the setting `train_items`. In dev and test, it is the setting `test_items`
+    divided by `other_types` (the number of other cue types), like the number of main items of each other cue type.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -239,9 +240,10 @@ def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
 class _Quotas:
     """Numbers of items in a split, for each cue type and each stratum (part of a split, such as "main").
 
-    In training, the items are first divided between set-cue types and role-cue types; the items of each kind are then
-    divided among its cue types in proportion to `TRAINING_WEIGHTS`. In dev and test, all cue types have the same number
-    of main items. The stratum "main" is always listed first.
+    In training, the items are first divided between two categories of cues: those that decide by a property of the
+    candidates, such as gender (set cues), and those that decide by who did what to whom (role cues). Within a category,
+    they are divided among the cue types in proportion to `TRAINING_WEIGHTS`. In dev and test, all cue types have the
+    same number of main items. The stratum "main" is always listed first.
     """
 
     settings: ControlledCorpus
@@ -251,7 +253,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of a cue type whose sentences are made from templates."""
+        """Return (stratum, number of items) for each stratum of a cue type that has templates, "main" first."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -268,7 +270,7 @@ class _Quotas:
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of the cue type `composition`."""
+        """Return (stratum, number of items) for each stratum of the cue type `composition`, "main" first."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
             strata = {
@@ -308,6 +310,7 @@ def generate_groups(
     """Yield (split, examples) for quads or octads of one cue type until there are at least `items` examples.
 
     Args:
+        draw_from: function that returns, for a split and a stratum, a function that draws one quad or octad per call.
         where: (language, cue type, split, stratum); a stratum is a part of a split, such as "main".
         texts: texts that are not generated again. Every generated text is added to this set.
 

@@ -61,7 +61,7 @@ class Noun:
 
 @dataclass(frozen=True, kw_only=True)
 class Lexicon:
-    """Words and phrases that fill the slots (placeholders) of templates, except those slots that scenarios fill."""
+    """Nouns, names, predicates and insertions of one language, which fill the slots (placeholders) of templates."""
 
     language: str
     intro: tuple[str, ...]

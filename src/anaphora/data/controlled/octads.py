@@ -104,7 +104,7 @@ def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[Plan
 
 
 def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
-    """Draw the indices of a line and of one of its texts."""
+    """Draw a line and one of the texts to which it expands; return the index of each."""
     line = chance.randrange(len(lines))
     return line, chance.randrange(len(lines[line]))
 
@@ -115,7 +115,7 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
 
 
 class _Scene(NamedTuple):
-    """Parts shared by the examples of an octad: event, people and optional insertions (`pools`)."""
+    """Parts shared by the examples of an octad: its event, people and optional insertions, such as "yesterday"."""
 
     predicate: Predicate
     frame: Frame
@@ -227,8 +227,9 @@ class OctadGenerator:
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build an octad: the eight examples of a predicate with two states.
 
-        The pairs of the predicate with the two states have the level `place.stratum` if this is a level, otherwise L0.
-        At level L1, only the four examples in one voice are built.
+        The stratum `place.stratum` may be a level, which says how a pair of predicate and state occurs in training: in
+        both voices (L0, also for any other stratum), in one voice (L1) or not at all (L2). At level L1, only the four
+        examples in one voice are built.
         """
         level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)
@@ -277,9 +278,10 @@ class OctadGenerator:
     def _states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> list[State]:
         """Draw a state for which the pronoun refers to the agent, and one for which it refers to the patient.
 
-        The level selects the pairs of predicate and state that may occur. All of them are about equally frequent, and
-        over all predicates, each state refers to agents about as often as to patients. Thus no two of predicate, state
-        and voice predict the answer.
+        Only pairs of predicate and state with the given level are drawn; the level says whether a pair occurs in
+        training in both voices (L0), in one (L1) or not at all (L2). All these pairs are about equally frequent, and
+        over all predicates, each state is that of agents about as often as that of patients. Thus no two of predicate,
+        state and voice predict the antecedent.
         """
         chosen = []
         lead = self._lead[split, level, self.withheld.voices(predicate, level, split)]
