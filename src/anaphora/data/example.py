@@ -104,7 +104,7 @@ class Example:
 
     @property
     def is_main(self) -> bool:
-        """Return whether the example counts for the headline result: its factor `stratum` is "main" or missing."""
+        """Return whether main results include the example: its `stratum` (part of a split) is "main" or missing."""
         return self.factors.get("stratum") in (None, "", "main")
 
     @property
@@ -348,8 +348,8 @@ def _checked_extents(
 ) -> dict[str, str]:
     """Check the factors `extent` and `extents` (spans of whole mentions); return them with candidates in text order.
 
-    `length` is the number of characters of the text. The given candidates and factors have the order of the record;
-    `new_indices` has the index in text order of each candidate of the record.
+    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record;
+    `new_indices` gives the index in text order of each of these candidates.
     """
 
     def is_span(written: str) -> bool:

@@ -1,6 +1,6 @@
 """Walk-through steps of one Transformer block, attention and feed-forward network.
 
-T tokens, W width, D features per head.
+In shapes, T is the number of tokens, W the width and D the number of features per head.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from anaphora.model.mixer import NO_MAPS, AttentionContext
 
 
 class BlockSteps:
-    """Walk-through steps of one block: its attention, then its feed-forward network. `labels` name the T tokens."""
+    """Walk-through steps of one block: its attention, then its feed-forward network; `labels` name the tokens."""
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
@@ -37,10 +37,12 @@ class BlockSteps:
         return labelled_matrix(name, values[0], self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Add the steps from the block's input, (1, T, W), to its first residual sum, with the matrices of one head.
+        """Add the steps from a block's input to its first residual sum; attention is shown for one head.
+
+        The input, `hidden`, has the shape (1, tokens, width).
 
         Returns:
-            The residual sum, and the concatenated outputs of the heads, (1, T, W).
+            The residual sum, and the concatenated outputs of the heads, (1, tokens, width).
 
         Raises:
             UserError: the block has no attention.
@@ -113,10 +115,10 @@ class BlockSteps:
         return residual, mixed
 
     def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
-        """Add the steps from the first residual sum to the block's output, and return the output: (1, T, W).
+        """Add the steps from the first residual sum to the block's output, and return the output: (1, tokens, width).
 
         Args:
-            hidden: (1, T, W) input of the block.
+            hidden: input of the block, (1, tokens, width).
             mixed, summed: concatenated outputs of the heads, and residual sum, from `add_attention`.
             layer: index of the block.
         """
@@ -166,7 +168,7 @@ class BlockSteps:
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return the weight (W, D) and the bias (D,) of a projection for one head; None stands for a missing one."""
+    """Return the part of a projection's weight, (W, D), and bias, (D,), for one head; None stands for a missing one."""
     linear = getattr(attention, name, None)
     if not isinstance(linear, nn.Linear):
         return None, None

@@ -1,6 +1,6 @@
 """Walk-through of how the encoder of a trained run processes a sentence: one head and its block, in float64.
 
-T tokens, W width, D features per head. All values come from the run's own encoder.
+All values come from the run's own encoder. In shapes, T is the number of tokens and W the width.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def _steps(
 
 
 def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> Steps:
-    """Return the steps from tokens to the first block's input, `embedded`, (1, T, W), including any normalisation."""
+    """Return the steps from tokens to the (normalised) embeddings, the first block's input: (1, tokens, width)."""
     texts = [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])]
     vectors = encoder.token_embeddings(tokens.ids)
     if encoder.position.scale != 1:

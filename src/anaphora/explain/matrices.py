@@ -1,6 +1,6 @@
 """Calculations from YAML files: the built-in examples and a user's own matrices.
 
-T tokens attended to, Q queries, W features, H heads, D features per head. Vectors are rows.
+Vectors are rows.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ _ALLOWED_FIELDS = (
 class Calculation:
     """Matrices to walk through, with compatible shapes.
 
+    In shapes, Q is the number of queries, T of keys, W of features, H of heads and D of features per head.
+
     Attributes:
         name: name of the file, without suffix.
-        x: (Q, W) input; None if Q, K and V are given.
-        second: (T, W) second sequence C, from which keys and values are computed; None for self-attention, where Q = T,
-            and if Q, K and V are given.
+        x: (Q, W) input X; None if queries, keys and values are given.
+        second: (T, W) second sequence C, from which keys and values are computed; None if keys and values are given or
+            computed from X (self-attention, so that T = Q).
         projections: the given matrices among W_Q, W_K and W_V, each with W rows.
-        given: queries "Q" (Q, H * D), keys "K" (T, H * D) and values "V" (T, any multiple of H); empty if `x` is given.
+        given: "Q", (Q, H * D) queries; "K", (T, H * D) keys; "V", (T, any multiple of H) values; empty if `x` is given.
         final: output projection, with a row for each feature of the concatenated values of all heads; None without one.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.

@@ -1,6 +1,6 @@
 """Walk-through steps of attention, computed by the encoder's own functions.
 
-One text; H heads, Q queries, T tokens, D features per head.
+In shapes, H is the number of heads, Q of queries, T of tokens (keys) and D of features per head; W is the width.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def labelled_matrix(
     followed: bool = True,
     weights: bool = False,
 ) -> Matrix:
-    """Return a tensor, (R, C) or (Q, R, C), as a labelled matrix; columns without labels are numbered from 1."""
+    """Return a tensor with the shape of `Matrix.values` as a matrix; columns without labels are numbered from 1."""
     array: NDArray[np.float64] = values.detach().double().numpy()
     labels = tuple(columns) or numbered_labels(array.shape[-1])
     return Matrix(name, array, tuple(rows), labels, axes, followed, weights)
@@ -59,7 +59,9 @@ def projection_step(
     projected: Tensor,
     columns: tuple[str, ...] = (),
 ) -> Step:
-    """Return the step that computes the queries, keys or values of one head: (T, W) times (W, D), plus a bias.
+    """Return the step that computes the queries, keys or values of one head, by a matrix product and a bias.
+
+    In shapes, T is the number of tokens, W the width and D the number of features per head.
 
     Args:
         letter: "Q", "K" or "V".
@@ -112,7 +114,7 @@ def projection_step(
 
 
 def head_scores(query: Tensor, key: Tensor, bias: Tensor | None, scale: float | None) -> Tensor:
-    """Return the attention scores before the softmax: (1, H, Q, T)."""
+    """Return the attention scores before the softmax: (1, heads, queries, tokens)."""
     return attention_scores(query, key, query.new_zeros(()) if bias is None else bias, scale)
 
 
@@ -122,8 +124,8 @@ def attention_steps(
     """Return the steps from queries, keys and values to the output of one head.
 
     Args:
-        query: (1, H, Q, D) queries.
-        key, value: (1, H, T, D) keys and values.
+        query: (1, H, Q, D) queries: H heads, Q queries, D features per head.
+        key, value: (1, H, T, D) keys and values of T tokens.
         bias: bias of the scores, broadcastable to (1, H, Q, T), or None.
         scale: factor of the dot products; None to divide them by the square root of D.
     """
@@ -234,8 +236,8 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
 
     Args:
         labels: labels of the matrices.
-        weights: (1, H, Q, T) attention maps.
-        mixed: (1, H, Q, D) outputs of the heads.
+        weights: (1, H, Q, T) attention maps of H heads, for Q queries and T tokens.
+        mixed: (1, H, Q, D) outputs of the heads, with D features each.
         head: index of the head that the previous steps show.
     """
     count = weights.shape[1]
@@ -264,7 +266,7 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
 def output_projection_step(
     labels: MatrixLabels, mixed: Tensor, weight: Tensor, bias: Tensor | None, projected: Tensor
 ) -> Step:
-    """Return the step of the output projection: (Q, W) times a matrix with W rows, plus a bias."""
+    """Return the step of the output projection: the heads' concatenated outputs times `weight`, plus `bias`."""
     parts: list[Matrix | str] = [
         labelled_matrix("M", mixed, labels.queries),
         "×",

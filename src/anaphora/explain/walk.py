@@ -21,12 +21,12 @@ class Matrix:
 
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
-        values: (R, C); or (Q, R, C) if the matrix depends on the row of the attention map that the steps follow.
-        rows, columns: labels of the R rows and C columns.
+        values: (rows, columns); or (queries, rows, columns) if there is a matrix for each row of the attention map.
+        rows, columns: labels of the rows and of the columns.
         axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
             the same length.
         followed: whether the rows belong to the query tokens, so that one of the rows is the current row.
-        weights: whether the values are weights from 0 to 1.
+        weights: whether the values are attention weights, from 0 to 1.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as one matrix, (R, C).
+        """Return the values as one matrix, (rows, columns).
 
-        If the values depend on the row of the attention map that the steps follow, those for `row` are returned.
+        If there is a matrix for each row of the attention map, the one for `row` is returned.
         """
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen

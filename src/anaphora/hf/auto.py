@@ -1,8 +1,8 @@
 """Exported runs of this package as models of `transformers`, whose Auto classes know them after import of this module.
 
-Weights have the same names in both libraries, so that both read the same folder. `AutoModel.from_pretrained` reads an
-exported run; `anaphora.load` reads a folder to which `save_pretrained` has written a model and its tokenizer. B batch,
-T tokens, H heads, V vocabulary, W width.
+Both libraries can read the same folder, since parameters have the same names: `AutoModel.from_pretrained` reads an
+exported run, and `anaphora.load` reads a folder to which `save_pretrained` has written a model and its tokenizer. In
+shapes, B is the number of texts, T of tokens and H of heads; V is the size of the vocabulary, and W the width.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ class AnaphoraModel(PreTrainedModel):
     ) -> BaseModelOutput | tuple[Any, ...]:
         """Return hidden states, and attention maps if requested.
 
+        In shapes, B is the number of texts, T of tokens and H of heads, and W is the width.
+
         Args:
             input_ids: token ids, (B, T).
             attention_mask: mask, (B, T), 0 at padding; None means no padding.
@@ -154,7 +156,7 @@ class AnaphoraModel(PreTrainedModel):
 
 @dataclass
 class AnaphoraMaskedLMOutput(MaskedLMOutput):
-    """Output of a masked language model, extended by the final hidden states: (B, T, W)."""
+    """Output of a masked language model, extended by the final hidden states: (texts, tokens, width)."""
 
     last_hidden_state: Tensor | None = None
 
@@ -181,12 +183,12 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> AnaphoraMaskedLMOutput | tuple[Any, ...]:
-        """Return logits over the vocabulary, (B, T, V), and the outputs of `AnaphoraModel.forward`.
+        """Return logits, (texts, tokens, size of the vocabulary), and the outputs of `AnaphoraModel.forward`.
 
         The other arguments and the errors are those of `AnaphoraModel.forward`.
 
         Args:
-            labels: token ids, (B, T), -100 at positions to ignore; if given, the output has a `loss`, the mean
+            labels: token ids, (texts, tokens), -100 at positions to ignore; if given, the output has a `loss`, the mean
                 cross-entropy in nats.
         """
         encoded = super().forward(

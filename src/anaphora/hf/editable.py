@@ -31,7 +31,7 @@ _NOT_CAUSAL = N_("{model}: it does not predict masked words, and its attention i
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """Model whose attention can be edited by interventions, at the edit point (softmax and product) of each layer."""
+    """Model in which interventions can edit the softmax of each layer's attention and its product with the values."""
 
     model: TransformersModel
     points: Sequence[EditPoint]
@@ -54,11 +54,12 @@ class EditableModel:
             whole: the same model with an output layer; None runs the model without it.
 
         Returns:
-            One map (B, H, T, T) per layer; and, for each text, the last hidden states, (T, W), or, if `whole` is given,
-            the logits, (T, V). T includes padding unless texts are processed separately.
+            The attention maps of each layer, (B, heads, T, T); and, for each text, the last hidden states, (T, width),
+            or, if `whole` is given, the logits, (T, vocabulary size). T includes padding unless texts are processed
+            separately.
 
         Raises:
-            UserError: the model cannot process a text, or does not compute attention by the operations that the trial
+            UserError: the model cannot process a text, or does not compute attention by the operations that a trial
                 forward pass has located.
         """
         part, reading, edits = self.model.model, self.model.reading, self._edits_by_block(interventions)

@@ -1,9 +1,9 @@
 """Edits of attention inside a forward pass of a `transformers` model, whatever its architecture.
 
 Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores
-before the softmax, the weights before the product, or the output of the product; `Edit.projected` is not applied. A
-trial forward pass locates these operations (`verification.edits`). B texts, H heads, Q queries, K keys, T tokens,
-D features per head.
+before the softmax, the weights before the product, or the output of the product; edits of queries, keys and values
+(`Edit.projected`) are not applied. A trial forward pass locates these operations (`verification.edits`). In shapes, B
+is the number of texts, H of heads, Q of queries, K of keys, T of tokens and D of features per head.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ class Place:
 
 @dataclass(frozen=True)
 class RowOrder:
-    """Order of texts (0), heads (1) and queries (2) in the rows of a matrix, slowest-varying axis first."""
+    """Order in which text (axis 0), head (1) and query (2) vary along the rows of a matrix, from slowest to fastest."""
 
     axes: tuple[int, int, int]
 
     def to_maps(self, matrix: Tensor, sizes: tuple[int, int, int]) -> Tensor:
-        """Reshape a matrix of B * H * Q rows to maps: (..., K) -> (B, H, Q, K); `sizes` are B, H and Q."""
+        """Reshape a matrix, with one row per text, head and query, to (B, H, Q, columns); `sizes` are B, H and Q."""
         ordered = matrix.reshape(*(sizes[axis] for axis in self.axes), matrix.shape[-1])
         return ordered.movedim((0, 1, 2), self.axes)
 
     def from_maps(self, maps: Tensor, shape: torch.Size) -> Tensor:
-        """Reshape maps (B, H, Q, K) to the given shape; this is the inverse of `to_maps`."""
+        """Reshape the result of `to_maps` back to `shape`, the shape of the matrix."""
         return maps.permute(*self.axes, 3).reshape(shape)
 
 
@@ -100,7 +100,7 @@ class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return Place(module, kind, self._counts[module, kind] - 1)
 
     def softmax(self, place: Place, scores: Tensor, compute: Callable[[Tensor], Tensor]) -> Tensor:
-        """Compute the softmax of scores: (..., K) -> same."""
+        """Compute the softmax of scores; the shape stays the same."""
         return compute(scores)
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
@@ -115,7 +115,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         running: paths of the running modules, from `running_modules`.
         points: edit point of each block with attention.
         edits: edits of each block, keyed by the index of the block in `points`.
-        sizes: sizes B, H and T of the forward pass.
+        sizes: numbers B of texts, H of heads and T of tokens in the forward pass.
 
     Attributes:
         weights: edited attention weights of each block that has run, (B, H, T, T), keyed by the index of the block.
@@ -223,9 +223,9 @@ def edited_attention(
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
-    """Return the attention weights at each edit point, (B, H, T, T), from an unedited forward pass.
+    """Return the attention weights of each block, read at its `EditPoint` in a forward pass without edits.
 
-    Raises what `edited_attention` and `run_model` raise.
+    The shape is (texts, heads, tokens, tokens). Raises what `edited_attention` and `run_model` raise.
     """
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:

@@ -2,7 +2,8 @@
 
 Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function in this
 module computes attention as the encoder of this package does. If an `AttentionTap` is active, the function also records
-the attention weights that the tap requests. B batch, T tokens, H heads, D features per head, Q queries.
+the attention weights that the tap requests. In shapes, B is the number of texts, T of tokens, H of heads, Q of queries
+and D of features per head.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ class AttentionTap:
             layers.
 
     Attributes:
-        weights: recorded weights of each layer in order, (Q, H, T) or (B, H, T, T); if `head` is given, a single tensor
-            with H = 1.
+        weights: recorded weights of each layer in order: (Q, H, T) for `queries`, (B, H, T, T) for whole maps, with B
+            texts, H heads and T tokens; if `head` is given, a single tensor with H = 1.
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
@@ -56,7 +57,7 @@ class AttentionTap:
     ) -> Tensor:
         """Mix values by attention weights, and record the requested weights.
 
-        Queries, keys, values and the result are (B, H, T, D).
+        The tensors have the shape (texts, heads, tokens, features per head).
 
         Raises:
             PassEnded: this was the last layer to record.
@@ -87,7 +88,7 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Record attention weights in a tap during one forward pass in the `with` block; the tap may end the pass early."""
+    """Let `tap` record the attention weights of one forward pass in the `with` block, and perhaps end it early."""
     token = _ACTIVE.set(tap)
     try:
         with suppress(PassEnded):
@@ -115,7 +116,7 @@ def _attention(
     dropout: float = 0.0,
     **options: Any,
 ) -> tuple[Tensor, None]:
-    """Compute attention (signature as transformers requires); keys and values may have fewer than H heads.
+    """Compute attention (signature as transformers requires); keys and values may have fewer heads than queries.
 
     Raises:
         UserError: the model passes a tensor that this function does not support, such as attention sinks or the tokens

@@ -1,4 +1,4 @@
-"""Text encoder or decoder of a model of `transformers`, and its hidden states. B batch, T tokens, W width."""
+"""Text encoder or decoder of a model of `transformers`, and its hidden states."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Run a text part in evaluation mode and return the last hidden states, (B, T, W).
+    """Run a text part in evaluation mode and return the last hidden states, (texts, tokens, width).
 
     If the part was in training mode, this mode is restored.
 
@@ -96,13 +96,13 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
-    """Return the last hidden states, (B, T, W), from the output of a text part.
+    """Return the last hidden states, (texts, tokens, width), from the output of a text part.
 
-    The result is the logits if the model family has no class that returns hidden states, as in llama4.
+    The result is the logits for a family of models without a class that returns hidden states, such as Llama 4.
 
     Args:
         output: output of the text part.
-        ids: (B, T) token ids that were the input of the text part.
+        ids: (texts, tokens) token ids that were the input of the text part.
         what: beginning of the error message.
 
     Raises:

@@ -3,8 +3,8 @@
 If a model takes its attention function from the registry of `transformers`, it runs with a function that records the
 weights (`interface`). Other models run in eager mode, or with their own attention implementation, and return the maps;
 a test decides whether the returned maps are the true weights. If they are not, the weights are recorded where they are
-multiplied by the values. Interventions always edit the operations of the forward pass. L layers, H heads, T tokens,
-Q queries.
+multiplied by the values. Interventions always edit the operations of the forward pass. In shapes, B is the number of
+texts, L of layers, H of heads, T of tokens and Q of queries.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class TransformersModel:
         model: model without its output layer; for an encoder-decoder, the encoder.
         tokenizer: fast tokenizer, which gives the character span of each token.
         family: `model_type` of the configuration.
-        reading: method by which the attention maps are read, as determined by a probe.
+        reading: method by which the attention maps are read, as found by trial forward passes.
         language_model: model with its output layer over the vocabulary; None for a model without one, and for an
             encoder-decoder.
     """
@@ -126,7 +126,7 @@ class TransformersModel:
         return Limits.measured(self.model, self.tokenizer, self.name)
 
     def maps(self, text: str, second: str | None = None) -> tuple[TokenizedText, NDArray[np.float32]]:
-        """Return the tokens of a text or a pair of texts, and all attention maps: (L, H, queries, keys).
+        """Return the tokens of a text or a pair of texts, and all attention maps: (layers, heads, queries, keys).
 
         If the model has an attention sink, the sink precedes the tokens, both in the maps and in the returned tokens.
 
@@ -141,7 +141,7 @@ class TransformersModel:
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
-        """Return all attention maps of a tokenized text under interventions: (L, H, T, T).
+        """Return all attention maps of a tokenized text under interventions: (layers, heads, tokens, tokens).
 
         Rows and columns are in the order of `labels`.
 
@@ -170,8 +170,8 @@ class TransformersModel:
         Args:
             examples: examples in any order; examples with the same text share a forward pass.
             progress: callback that receives the number of texts of each pass.
-            head: only head to read; records then have the shape (1, 1, T), and passes with the registered attention
-                function end in the layer of the head. None reads all heads of all layers.
+            head: only head to read; records then have the shape (1, 1, tokens), and passes with the registered
+                attention function end in the layer of the head. None reads all heads of all layers.
 
         Raises:
             UserError: the head does not exist, the model cannot process a text, its maps are not attention weights, or
@@ -234,7 +234,8 @@ class TransformersModel:
             head: only head to read; None reads all heads.
 
         Returns:
-            One tensor per layer with attention, (B, H, T, T) or (Q, H, T); with `head`, a single tensor with H = 1.
+            One tensor per layer with attention, (B, H, T, T) or, with `queries`, (Q, H, T), for H heads and T tokens; a
+            single tensor with H = 1 if `head` is given.
 
         Raises:
             UserError: the model cannot process the texts, or its maps are not attention weights.

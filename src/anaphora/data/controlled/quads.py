@@ -1,7 +1,8 @@
-"""Quads of the controlled corpus: the m * m examples of m cues and m orders of the same m candidates; m is mostly 2.
+"""Quads of the controlled corpus.
 
-A sentence with two pronouns gives two examples. A rule that uses only positions, or only entities, is correct on
-exactly 1 / m of a quad.
+A quad has m candidates, mostly two. Each of m cues is combined with m orders of the candidates, which gives m * m
+sentences; a sentence with two pronouns gives two examples. A guess from positions alone, or from the candidates alone,
+is correct on exactly 1 / m of a quad.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Entity(NamedTuple):
 
 
 class QuadIdentity(NamedTuple):
-    """Language, split, stratum (part of a split, such as "main" or "invented") and group of a quad or octad."""
+    """Language, split, stratum (part of a split, such as "main" or "invented") and name of a group of examples."""
 
     language: str
     split: str
@@ -79,10 +80,10 @@ class QuadGenerator:
     def set_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a set-cue type, such as gender, with m candidates.
+        """Build a quad with a cue that decides by a property of the candidates (set cue), such as gender.
 
-        There are m cues, each of which picks a different candidate. Each cue is combined with m orders of the
-        candidates, which are the cyclic shifts of one order.
+        Each of m cues picks a different one of the m candidates, and is combined with m orders of the candidates, which
+        are the cyclic shifts of one order.
         """
         explicit = "list" not in template.slots
         if content.type == "selection":
@@ -130,7 +131,7 @@ class QuadGenerator:
     def role_quad(
         self, content: CueTypeContent, template: Template, place: QuadIdentity, chance: random.Random
     ) -> list[Example]:
-        """Build a quad of a role-cue type, such as voice.
+        """Build a quad with a cue that decides by who did what to whom (role cue), such as voice.
 
         One cue picks the name in slot {A} of the template, the other picks the name in slot {B}. Each cue is combined
         with both assignments of the two names to the slots.
@@ -244,7 +245,7 @@ class QuadGenerator:
         return entities
 
     def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw a (noun class, grammatical number) pair for each entity of a quad; all pairs have different pronouns.
+        """Draw a (noun class, grammatical number) pair for each entity of a quad; no two pairs have the same pronoun.
 
         For the cue type "number", at least one of the pairs is singular and at least one is plural.
         """
@@ -271,11 +272,12 @@ class QuadGenerator:
         return self.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """Draw the texts of three optional insertions, each of which is "" in half of the draws.
+        """Draw the texts of three optional insertions; an insertion that is left out has the text "".
 
         The insertions are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside},
-        up to `MAX_TRAINING_ASIDES` sentences such as "All was quiet." If `test_asides` is above this maximum, the
-        number of these sentences in test items is drawn uniformly from 0 to `test_asides`.
+        up to `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left out with a probability of 1/2. If
+        `test_asides` is above `MAX_TRAINING_ASIDES`, however, the number of {aside} sentences in a test item is drawn
+        uniformly from 0 to `test_asides`.
         """
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
@@ -290,7 +292,7 @@ class QuadGenerator:
 def _sample_size(most: int, chance: random.Random) -> int:
     """Draw the number m of candidates, at least two, with a probability proportional to m ** -3.
 
-    A quad (m cues in m orders of the candidates) has m * m items, so that the share of items with m candidates is
+    A quad has m * m items (m cues in m orders of the candidates). The share of items with m candidates is therefore
     proportional to 1 / m.
     """
     sizes = range(2, most + 1)
@@ -308,7 +310,7 @@ def _sample_alternatives(options: Mapping[str, Sequence[str]], chance: random.Ra
 
 
 def number_slots(tokens: Sequence[str], count: int, language: str) -> list[str]:
-    """Rename the slots of candidates to {0}, {1}, ..., of pronouns to {p0}, {p1}, and of a state to {cue}."""
+    """Rename the slots of candidates to {0}, {1}, ..., those of pronouns to {p0} and {p1}, and {state} to {cue}."""
     numbered = [_NUMBERED.get(token, token) for token in tokens]
     if "{list}" in numbered:
         place = numbered.index("{list}")
@@ -328,21 +330,21 @@ def make_example(
     cell: str = "",
     event_names: Sequence[tuple[int, int]] | None = None,
 ) -> Example:
-    """Build one example of a quad or octad: the one with a given cue, order of the candidates and pronoun.
+    """Build one example of a group, such as a quad: the one with a given cue, order of the candidates and pronoun.
 
     Args:
         written: rendered text with this cue and this order.
-        place: identity of the quad or octad.
+        place: identity of the group.
         antecedent: index of the slot (placeholder of a candidate in the template) that has the antecedent.
         which: index of the pronoun in the text.
-        order: index of the order of the candidates among the orders in the quad.
+        order: index of the order of the candidates among the orders in the group.
         factors: attributes of the example, such as its cue type. The attributes that follow from the other arguments
             are added to this dictionary.
-        focal: number of slots, counted from the first, among whose candidates the cue decides; None for all slots.
-        cell: further condition, such as the voice. Examples of the quad or octad with the same order, the same pronoun
-            and the same `cell` are a minimal pair.
-        event_names: for a text that mentions the names outside its event as well, (slot, index of the mention among the
-            mentions in this slot) of both names in the event.
+        focal: number n; the cue decides among the candidates in the first n slots. None if it decides among all.
+        cell: further condition, such as the voice. Examples of the group with the same order, the same pronoun and the
+            same `cell` are a minimal pair.
+        event_names: only for a text with further mentions of both names outside its event: for each name, the mention
+            inside the event, as (slot, index of the mention among those in this slot).
     """
     text, slot_spans, slot_words, pronoun_spans, pronoun_words, in_order = written
     candidates = tuple([slot_spans[slot] for slot in in_order])
@@ -368,5 +370,5 @@ def make_example(
 
 @cache
 def _focal(in_order: tuple[int, ...], count: int) -> str:
-    """Return the factor `focal`, the comma-separated indices of the candidates in the first `count` slots."""
+    """Return the comma-separated indices of the candidates in the first `count` slots, among which the cue decides."""
     return ",".join(map(str, sorted(map(in_order.index, range(count)))))

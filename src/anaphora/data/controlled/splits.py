@@ -11,7 +11,7 @@ divided into five sets each, called cosets (index modulo 5); names are divided i
   dev. All other nouns occur only in training, with any form.
 - Role-cue types: the role-cue type with index k uses the names of coset 2k only in test, and the names of coset 2k + 1
   only in dev. The cue types `composition` and `short_text` use the names of the cue type `voice`. `WithheldPairs`
-  defines the pairs of predicate and state that occur in training.
+  decides which predicates, such as "rescued", occur with which states, such as "was weak", in training.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Holdout:
     invented_for_test: tuple[str, ...]
 
     def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
-        """Return the nouns of the class `kind` that may occur with cues of the coset `cue_coset` in a split."""
+        """Return the nouns of the class `kind` that may occur in a split with cues of the set (coset) `cue_coset`."""
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
         return _items_of(self.selection[kind], allowed)
@@ -82,16 +82,16 @@ class Holdout:
         return _items_of(self.agreement[kind], allowed)
 
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names that the role-cue type `kind` uses in a split.
+        """Return the names that candidates may have in a split, for a cue type `kind` such as "voice".
 
-        The names in `distractor_only` are not included.
+        Names that occur only as distractors in training (`distractor_only`) are not included.
         """
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names that a third person, in the slot {x}, may have in a split.
+        """Return the names that a distractor, a person in the slot {x} whom no cue picks, may have in a split.
 
         These are the names that `role_names` returns and, in training, also the names in `distractor_only`.
         """
@@ -149,11 +149,10 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
-    """Return the four held-out groups and the shared group of nouns, from five cosets.
+    """Form four groups of held-out nouns and one group of other nouns, the shared group, from five sets (cosets).
 
-    The groups are at first the five cosets; the fifth one is the shared group. If the share `shared` requires a larger
-    shared group, the last nouns of the held-out groups are moved to it. If the share requires a smaller one, its last
-    nouns are moved to the held-out groups. A larger share thus never adds a noun to a held-out group.
+    The groups are at first the five sets; the fifth one is the shared group. Nouns are then moved into or out of the
+    shared group until it has the share `shared` of all nouns. A larger share never adds a noun to a held-out group.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -169,11 +168,12 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 
 
 class WithheldPairs:
-    """Random assignment of levels L0, L1 and L2 to pairs of predicate and state.
+    """Random choice of the pairs of a predicate, such as "rescued", and a state, such as "was weak", used in training.
 
-    For each predicate and participant, one state is withheld from training (L2); a quarter of the states, at least one,
-    occur in only one voice (L1); all others occur in both voices (L0). Half of the predicates have their held-out items
-    (L1 in the other voice, L2) in dev, the other half in test.
+    Of the states that refer to one participant (agent or patient) of a predicate, one does not occur with the predicate
+    in training (level L2); a quarter of them, at least one, occur with it in only one voice (L1); all others occur with
+    it in both voices (L0). The items withheld from training (L2, and L1 in the other voice) are in dev for half of the
+    predicates, and in test for the other half.
     """
 
     def __init__(self, content: CompositionContent, seed: int) -> None:
@@ -199,9 +199,9 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states with which the pronoun refers to `participant` after a predicate.
+        """Return the states, such as "was weak", with which a pronoun after a predicate refers to `participant`.
 
-        Only the states that form a pair of the given level with the predicate are returned.
+        Only the states that have the given level (see `WithheldPairs`) with the predicate are returned.
         """
         key = predicate.name, participant, level
         if key not in self._states:
@@ -210,14 +210,14 @@ class WithheldPairs:
         return self._states[key]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """Return the voices in which a predicate occurs with states of a level in a split."""
+        """Return the voices of a split's items that combine a predicate with states of a level (`WithheldPairs`)."""
         if level != "L1":
             return VOICES
         shown = self._voices[predicate.name]
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """Return the predicates that have items of a level in a split."""
+        """Return the predicates that a split's items combine with states of a level (`WithheldPairs`)."""
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":

@@ -31,7 +31,7 @@ class Template:
 
     @cached_property
     def slots(self) -> frozenset[str]:
-        """Return the names of the slots; {x} is a distractor, a third person that no cue picks."""
+        """Return the names of the slots; {x} is a distractor, a further person whom no cue picks."""
         return frozenset(match[1] for match in slot_matches(self.tokens))
 
     @cached_property
@@ -64,7 +64,7 @@ class CueTypeContent:
     scenarios: tuple[Scenario, ...]
 
     def of(self, split: str, cataphora: bool) -> tuple[Template, ...]:
-        """Return the templates of a split with the pronoun before the candidates (cataphora), or with it after them."""
+        """Return the templates of a split in which the pronoun precedes (`cataphora`) or follows the candidates."""
         return tuple(each for each in self.templates if each.split == split and each.cataphora == cataphora)
 
 

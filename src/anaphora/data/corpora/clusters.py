@@ -61,7 +61,7 @@ class ClusterDocument:
         return [word for sentence in self.sentences for word in sentence]
 
     def with_clusters(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> ClusterDocument:
-        """Return a copy of the document with other clusters, which are also written into `row`."""
+        """Return a copy of the document with other clusters, which its `row` (JSON object of the line) also has."""
         beyond = int(self.ends == "inclusive")
         written = [[[start, end - beyond] for start, end in cluster] for cluster in clusters]
         row = {**self.row, self.field: written}
@@ -172,7 +172,7 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
     """Return the name of a part of a document, and the name of the document.
 
-    If the row does not name the document, its name consists of the file name and the line number.
+    If the row does not name the document, the document's name consists of the file name and the line number.
     """
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = path.name + where.removeprefix(str(path)) if field is None else row[field]
@@ -291,8 +291,8 @@ def _check_nesting(document: ClusterDocument) -> None:
 def coreference_document(line: ClusterDocument, language: str) -> Document:
     """Convert a document with clusters to a `Document` whose mentions have head words, forms and entities.
 
-    The factors are the corpus, "clusters", and the genre, which is the part of the document's name before the first
-    "/", if any.
+    The factors (attributes of its examples) are `corpus`, which is "clusters", and `genre`, the part of the document's
+    name before the first "/"; a name without "/" gives no genre.
     """
     words = line.words
     starts = [0, *accumulate(map(len, line.sentences[:-1]))]

@@ -288,7 +288,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
         """Return the document, and (name, reason) of each annotation that cannot become a mention (`Lost`).
 
-        `undeclared` is the index of the entity among the parts of a bracket if there is no `# global.Entity`.
+        `undeclared` is the index of the part of a bracket that is the entity, used if there is no `# global.Entity`.
         """
         self.end_sentence()
         holds_place = placeholders(self.words, self.tags)

@@ -49,7 +49,7 @@ def unparsed_mention(
 ) -> Mention:
     """Return the mention that consists of the words from `first` to `end` (exclusive).
 
-    The head word and the form of the mention are inferred from its words and their tags, without a parse.
+    The head word and the form of the mention are inferred, without a parse, from its words and their tags.
     """
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
@@ -129,7 +129,7 @@ def read_documents(
     official: Mapping[Path, str],
     documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the examples of files by split and a report on dropped mentions; groups stay in one split.
+    """Return the examples of files by split and a report on dropped mentions; each `Document.group` stays in one split.
 
     If several documents have the same name and words, only the first is used. If the settings have a language, each
     document is checked against it. A mention is dropped if it has no antecedent in its passage, shares its head word

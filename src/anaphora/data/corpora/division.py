@@ -190,7 +190,7 @@ def check_one_split(
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """Assign each item to a random cross-validation fold, from 0; items with the same `group_key` share a fold.
+    """Return the index of the random cross-validation fold of each item; items with the same `group_key` share a fold.
 
     The number of groups per fold differs by at most one.
     """

@@ -2,7 +2,7 @@
 
 A line `# global.Entity = eid-etype-head-other` declares the parts; this declaration is checked against the brackets.
 Files without a declaration, such as GUM before version 8, are supported only if the brackets show which part is the
-entity: closing brackets repeat the entity, and GUM's entity types are known. Otherwise a `UserError` names the bracket.
+entity (`undeclared_entity`). Otherwise a `UserError` names the bracket.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
 def undeclared_entity(brackets: Brackets) -> int:
     """Infer which part of a bracket is the entity, for a file without a declaration, and return the index of this part.
 
-    All brackets must be matched if this part is the entity. If brackets have several parts, there is a further
-    condition: the part must be next to one of GUM's entity types, or, if the brackets contain no entity types, at least
-    one mention must have separate opening and closing brackets.
+    With this part as the entity, every closing bracket must have an opening bracket of the same entity, and vice versa.
+    If brackets have several parts, the part must also be next to one of GUM's entity types; without such types, at
+    least one mention must have separate opening and closing brackets.
 
     Raises:
         UserError: no part, or more than one part, meets these conditions.
@@ -169,8 +169,8 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
     """Check the declared parts against the brackets of a document.
 
     Raises:
-        UserError: a bracket has the wrong number of parts, or the brackets contradict the declared entity: another part
-            is next to an entity type, or fewer brackets are unmatched if another part is taken as the entity.
+        UserError: a bracket has the wrong number of parts, or another part than the declared one seems to be the
+            entity: it is next to an entity type, or fewer brackets are unmatched if it is taken as the entity.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -211,7 +211,7 @@ def _unbalanced(brackets: Brackets, place: int) -> int:
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
     """Return the index, 0 or 1, of the part that is next to an entity type in every opening bracket.
 
-    The result is None if neither of the first two parts, or both of them, are entity types in every bracket.
+    The result is None unless exactly one of the first two parts is an entity type in every bracket.
     """
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):

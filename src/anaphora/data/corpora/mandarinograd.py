@@ -72,7 +72,7 @@ def _example(row: Row) -> Example:
 
 
 def _answer(written: str) -> list[str]:
-    """Return the words of an answer, without a final 的 after other words."""
+    """Return the words of an answer, without a final 的 unless it is the only word."""
     words = written.split()
     return words[:-1] if len(words) > 1 and words[-1] == "的" else words
 

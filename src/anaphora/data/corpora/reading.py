@@ -329,13 +329,13 @@ def in_adjacent_groups(
 ) -> list[Example]:
     """Return copies of a file's examples with `group` and `minimal_pair` set, for files that do not name groups.
 
-    Adjacent examples with the same key form a group. The first and the second example of a group are a minimal pair if
-    their answers differ, likewise the third and the fourth, and so on.
+    Adjacent examples with the same key (see `questions`) form a group. The first and the second example of a group are
+    a minimal pair if their correct answers differ, likewise the third and the fourth, and so on.
 
     Args:
         corpus: beginning of the names of all groups and minimal pairs.
         examples: examples in the order of the file.
-        questions: (key, answer) of each example; the key is usually the set of the candidates.
+        questions: (key, correct answer) of each example; the key is usually the set of the candidates.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])

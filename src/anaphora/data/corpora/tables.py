@@ -117,11 +117,11 @@ def _check_labels(example: Example) -> None:
 
 
 class _OtherUnits:
-    """Check whether the offsets of the Chinese texts in a file are in characters, or in another unit, such as bytes.
+    """Test for offsets of Chinese texts that are not in characters but in another unit, such as bytes.
 
-    In Chinese, wrong offsets are hard to detect, since nearly every span covers whole words. The pronouns decide
-    instead. The rows that count are those whose spans differ between characters and another unit. If, in all these
-    rows, the span of the pronoun covers a pronoun in the other unit but not in characters, the file uses this unit.
+    In Chinese, wrong offsets are hard to detect, since nearly every span covers whole words. The test therefore uses
+    the pronouns, in the rows whose spans differ between characters and another unit. If, in all these rows, the span of
+    the pronoun covers a pronoun in the other unit but not in characters, the file uses this unit.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Classes of words (pronoun, proper noun, other noun, trace, placeholder), and head words of mentions without a parse.
+"""Classes of words (pronoun, proper noun, other noun, trace, placeholder), and search for a mention's head word.
 
 Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies. Any other tag, such as "-", "_",
 "*" or OntoNotes' XX, is ignored. Pronouns are a closed class, so that a word without a tag can be recognised as one.
@@ -133,7 +133,7 @@ def blanks_after(words: Sequence[str]) -> list[bool]:
 
 
 def head_word(words: Sequence[str]) -> int:
-    """Return the index of the head word of an English mention without a parse: the last word before a postmodifier.
+    """Return the index of the head word of an unparsed English mention: the last word before a postmodifier.
 
     A postmodifier begins at the first word after the mention's first that is a punctuation mark, a preposition, a
     relative pronoun, a conjunction, a reflexive pronoun or the subject of a relative clause ("the roses she liked"). A
@@ -150,7 +150,7 @@ def head_word(words: Sequence[str]) -> int:
 
 
 def unparsed_head(words: Sequence[str], tags: Sequence[Sequence[str]], language: str) -> int:
-    """Return the index of a mention's head word without a parse.
+    """Return the index of the head word of an unparsed mention.
 
     In Chinese, this is the last word that is tagged as a noun, proper noun or pronoun; if there is no such word, it is
     the last word. For English, see `head_word`.

@@ -68,7 +68,7 @@ class NameLexicon:
         given: for each given name, the number of pages about people who have this name and a known gender.
         genders: for each given name, the gender, "male" or "female", of the people on at least 90 % of these pages; a
             name without such a majority is left out.
-        of: tuple of the given names of each gender, in order of first occurrence.
+        of: for each gender, a tuple of its given names, in order of first occurrence.
         families: the distinct family names, in order of first occurrence.
 
     Args:

@@ -244,7 +244,7 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
     Raises:
         UserError: both files are missing, the file is damaged, the vocabulary lacks a required special token or has two
             names for the same special token, the tokenizer puts unsupported special tokens around a text, or the token
-            ids cannot be changed to the order of this package.
+            ids cannot be changed so that `SPECIAL_TOKENS` come first.
     """
     path = folder / TOKENIZER
     if path.exists():

@@ -116,7 +116,7 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first ten words, separated as in a list in the language of the interface.
+        """Return the first ten words, joined by the separator that the language of the interface uses in lists.
 
         If there are more than ten words, the number of omitted words follows, as in "... (+5)".
         """
@@ -128,8 +128,8 @@ class UnreadMentions:
 class UnknownWords:
     """Out-of-vocabulary words of one text; a word that splits into known subwords is known.
 
-    A text is readable, so that an answer about it may be shown, if at least two thirds of its words are known. If a
-    pronoun is given, all words of the pronoun and of the candidates must be known too.
+    The model's answers about a text are shown only if the text is readable: at least two thirds of its words are known
+    and, if a pronoun is given, all words of the pronoun and of the candidates.
     """
 
     words: tuple[str, ...]  # distinct, as written in the text
