@@ -146,10 +146,9 @@ def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the offsets that characters had before [MASK] was replaced by `mask`.
+    """Return the offset in `text` of each character of the new text, in which `mask` has replaced every [MASK].
 
-    The result has an offset in `text`, which contains [MASK], for each character of the text with `mask`, and a last
-    offset for the end.
+    All characters of `mask` get the offset of [MASK]. The last element of the result is the offset of the text's end.
     """
     if mask == _MASK:  # or there is no mask token, and the tokenizer splits [MASK]
         return range(len(text) + 1)
@@ -235,9 +234,9 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row index of an embedding lookup if the lookup is one of positions, otherwise None.
+    """Return the first row that a text uses in a position-embedding table; None if the table is not of positions.
 
-    `rows` are the row indices looked up for a text of `count` tokens; those of positions are consecutive.
+    `rows` are the indices of the rows used by a text of `count` tokens. Indices of positions are consecutive.
     """
     if not rows.dim() or rows.shape[-1] < count:
         return None

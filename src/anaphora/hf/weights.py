@@ -48,7 +48,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """Header of a stored tensor."""
+    """File, data type and shape of a stored tensor, from the header of the file."""
 
     file: str  # name of the file
     type: str  # data type, as safetensors names it, such as F32
@@ -101,7 +101,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that `transformers` can load a model with this config.json as it was trained.
+    """Check that `transformers` can load the trained model that a config.json describes, without any change to it.
 
     Raises:
         UserError: the weights are quantised, the model class belongs to another family than `model_type`, or the model
@@ -143,7 +143,7 @@ def _reads(family: object, name: str) -> bool:
 
 
 def _is_own_code(name: str, family: object) -> bool:
-    """Return whether transformers knows a model family but has no class called `name`, in upper or lower case."""
+    """Return whether transformers knows a model family but has no class called `name`; case is ignored."""
     known: Any = import_module("transformers.models.auto.configuration_auto")
     names = (one.lower() for one in dir(import_module("transformers")))
     return family in known.CONFIG_MAPPING_NAMES and name.lower() not in names

@@ -1,1 +1,1 @@
-"""Model from token ids to hidden states and answers, independent of the data source."""
+"""Model that predicts antecedents (or labels) from token ids, independent of the data source."""

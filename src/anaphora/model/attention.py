@@ -1,6 +1,7 @@
 """Self-attention: functions for outputs and weights, and modules with different projections.
 
-B batch, T tokens, H heads, D features per head, W width, Q queries.
+In shapes, B is the batch size, T the number of tokens, H of heads, D of features per head, and Q of queries; W is the
+width.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class Attention(Mixer):
             self.add_module(name, Linear(width, width))
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries and keys of `hidden`, rotated by position, and values of `content`, after all edits."""
+        """Return queries and keys of `hidden`, rotated by position, and values of `content`, as edited by `edits`."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -194,7 +195,7 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries after all edits: (Q, H, T).
+        """Return the attention weights of selected queries, as edited by `edits`: (Q, H, T).
 
         `query`, `key` and `queries` have the shapes described in `query_rows`.
         """
@@ -204,7 +205,7 @@ class Attention(Mixer):
         return query_rows(query, key, self.score_bias(context), queries, self.scale)
 
     def maps(self, query: Tensor, key: Tensor, context: AttentionContext) -> Tensor:
-        """Return the attention weights of all queries after all edits: (B, H, T, T)."""
+        """Return the attention weights of all queries, as edited by `edits`: (B, H, T, T)."""
         scores = attention_scores(query, key, self.score_bias(context), self.scale)
         for edit in self.edits:
             scores = edit.scores(scores)

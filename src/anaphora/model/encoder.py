@@ -87,7 +87,7 @@ class Encoder(nn.Module):
         return output
 
     def token_embeddings(self, ids: Tensor) -> Tensor:
-        """Return the scaled token embeddings, without marks or positions: (B, T) -> (B, T, W)."""
+        """Return the scaled token embeddings, without candidate markers or positions: (B, T) -> (B, T, W)."""
         vectors: Tensor = self.tokens(ids)
         return vectors if self.position.scale == 1 else vectors * self.position.scale
 

@@ -89,7 +89,7 @@ def _is_amd() -> bool:
 
 
 def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute vectors @ weight.T + bias with oneDNN, if `has_faster_kernel`: (N, K), (M, K), (M,) -> (N, M)."""
+    """Compute vectors @ weight.T + bias with oneDNN's kernel: (N, K), (M, K), (M,) -> (N, M)."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product
 

@@ -1,6 +1,6 @@
 """Token mixers: the common interface of attention and recurrent networks, attention masks, edits, GRU and LSTM.
 
-B batch, T tokens, H heads, D features per head, W width.
+In shapes, B is the batch size, T the number of tokens, H of heads, and D of features per head; W is the width.
 """
 
 from __future__ import annotations

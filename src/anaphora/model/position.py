@@ -1,7 +1,7 @@
 """Position encodings, which act on the embedding, on queries and keys (rotation) or on the scores (bias).
 
-`positions` restart at 0 in every sentence, so that packed rows need no special case. B batch, T tokens, H heads,
-D features per head, W width, Q queries, K keys.
+`positions` restart at 0 in every sentence, so that packed rows need no special case. In shapes, B is the batch
+size, T the number of tokens, H of heads, D of features per head, Q of queries, and K of keys; W is the width.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Position(nn.Module):
     This class itself encodes no positions, so that the encoder sees a bag of tokens.
 
     Attributes:
-        scale: factor of the token embeddings, applied before marks and positions are added.
+        scale: factor of the token embeddings, applied before candidate markers and positions are added.
     """
 
     scale: float = 1.0

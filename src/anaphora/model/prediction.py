@@ -1,7 +1,8 @@
 """Prediction heads, which score candidates or labels from hidden states or attention rows.
 
-R rows, T tokens per row, N items, M candidates per item, K query tokens, C candidate tokens, W width, V vocabulary,
-S slots, L layers, H heads. The query of an item is the token, or tokens, of its pronoun or mask.
+In shapes, R is the number of batch rows, T of tokens per row, N of items, M of candidates per item, K of query tokens,
+C of candidate tokens, V of words in the vocabulary, S of slots, L of layers, and H of heads; W is the width. The query
+of an item is the token, or tokens, of its pronoun or mask.
 """
 
 from __future__ import annotations
@@ -85,8 +86,8 @@ def full_precision(values: Tensor) -> Tensor:
 class PredictionHead(nn.Module):
     """Base class of prediction heads.
 
-    This class itself is used in a model without a prediction head, which answers no questions. The last column of the
-    scores is the answer "none of them"; it is -inf if the settings do not allow this answer.
+    This class itself is used in a model without a prediction head, which predicts no antecedents. The last column of
+    the scores, (N, M + 1), is the score of "none of the candidates"; it is -inf if the settings exclude this answer.
     """
 
     def __init__(self, none_of_them: bool = False) -> None:
@@ -98,9 +99,9 @@ class PredictionHead(nn.Module):
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return tensors of the flat positions, (P,), of the hidden states that the prediction head needs.
+        """Return tensors, (P,) each, of the positions whose hidden states the prediction head needs.
 
-        This class returns an empty tuple.
+        A position is row * T + token, a token's index among all tokens of the batch. This class returns no tensors.
         """
         return ()
 
@@ -113,9 +114,9 @@ class PredictionHead(nn.Module):
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return the scores of the candidates and of "none of them", converted by `full_precision`: (N, M + 1).
+        """Return the scores of the candidates, and of "none of the candidates" in the last column: (N, M + 1).
 
-        An item with fewer than M candidates has -inf for the others.
+        They are converted by `full_precision`. An item with fewer than M candidates has -inf for the others.
 
         Raises:
             UserError: the model has no prediction head, as here.
@@ -123,7 +124,7 @@ class PredictionHead(nn.Module):
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,): -log of the summed probability of the right answers.
+        """Return the loss of each item, (N,): -log of the summed probability of its antecedents (or "none of them").
 
         The probabilities are the softmax of the item's `scores`.
         """
@@ -158,7 +159,7 @@ class Word(PredictionHead):
         return self._only_present(candidates, logits[:, NONE], batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,): the mean of -log probability over its right answers."""
+        """Return the loss of each item, (N,): the mean of -log probability over its antecedents (or "none of them")."""
         right = batch.right_answers
         # Scores already are log-probabilities over the vocabulary, so they are not normalised over candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
@@ -296,7 +297,7 @@ class Label(PredictionHead):
         return (inside.flatten().nonzero().squeeze(1),)
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Score the labels of texts: (N, M + 1), -inf in the last column.
+        """Score the labels of texts: (N, M + 1); the last column, "none of the labels", is -inf.
 
         Raises:
             UserError: the batch has pronouns.

@@ -34,7 +34,7 @@ _LONGEST_NAME = 14
 def headline_table(evidence: Evidence) -> Table:
     """Return a table of the accuracies, at most 100 characters wide, without wrapped cells.
 
-    The table has one row for each language and one for each cue category (set cues, role cues) of the language.
+    The table has one row for each language and one for each cue category (`Group.kind`) of the language.
     """
     title = _("{split} split, {head} ({choice}), shares in %").format(
         split=label(split_names(), evidence.split),
@@ -106,16 +106,17 @@ def headline_sentence(evidence: Evidence) -> str:
 
 
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
-    """Return groups of items, keyed by the result of the chosen head on these items.
+    """Return groups of items, keyed by what the scores on these items show about the chosen head.
 
-    A group has the items of one language, or the items of one cue category (set cues or role cues) in one language.
+    A group has the items of one language, or those of one cue category (`Group.kind`) in one language.
 
     The task is solved if the task accuracy is at least halfway from chance to 1, and if its lower bound is above chance
     and above every baseline other than untrained models. If there is no interval, the accuracy itself is compared. The
-    thresholds of a head are chance and all baselines, including the mean and the 95th percentile of untrained models.
+    head's candidate accuracy is compared with thresholds: chance and all baselines, including the mean and the 95th
+    percentile of untrained models.
 
     Returns:
-        Lists of groups under these keys. A cue category is listed only if the result of the whole language differs.
+        Lists of groups under these keys. A cue category is listed only if its key is not that of the whole language.
         "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
         "unmeasured": as for "points", but untrained models were not measured.
         "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
@@ -186,7 +187,7 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
 
     The thresholds are chance and the baselines. If there is no interval, all of them are returned. The key
     "all_candidates" is the accuracy of a random choice among all candidates; the key "chance" is the accuracy of a
-    random choice among the candidates that the cue can pick.
+    random choice among the candidates that the cue may select (`Example.focal`).
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0

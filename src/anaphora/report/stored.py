@@ -23,7 +23,7 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Translate a sentence from a result file, and write accuracies of chance or the best baseline as percentages.
+    """Translate a sentence from a result file; chance and the accuracy of the best baseline become percentages.
 
     A sentence that is not in the catalogue of translations stays in English.
     """
@@ -39,7 +39,7 @@ def stored_sentence(text: str) -> str:
 
 
 def observed_text(text: str) -> str:
-    """Translate the stored result of a trained control.
+    """Translate the stored result of a trained control (a model trained like the run but with one change).
 
     The text gives the accuracies of the control. If an accuracy is unexpected, the text also says what this means.
     """

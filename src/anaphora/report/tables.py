@@ -31,11 +31,11 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests.
 
-    There is one row for each language as a whole, and one for each cue category (set cues, role cues) of the language.
-    The columns are the number of items, the task accuracy, and the drop in task accuracy under three interventions on
-    the pronoun's edge to the antecedent: knockout in the chosen head, knockout in all heads of this layer, and
+    There is one row for each language as a whole, and one for each cue category (`Group.kind`) of the language. The
+    columns are the number of items, the task accuracy, and the drop in task accuracy under three interventions on the
+    pronoun's attention to the antecedent: knockout in the chosen head, knockout in all heads of this layer, and
     value-zeroing in all heads of this layer. The last column is the share of correct answers that flip if all heads of
-    this layer get the pronoun's rows from the other sentence of the minimal pair.
+    this layer get the pronoun's attention rows from the other sentence of the minimal pair.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -62,7 +62,7 @@ def _loss(loss: KnockoutLoss | None) -> str:
 def one_head_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests of the chosen head alone.
 
-    There is one row for each language and cue category (set cues, role cues) with such tests.
+    There is one row for each language and cue category (`Group.kind`) with such tests.
     """
     rows = [
         {
@@ -83,7 +83,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
     """Return a table of the attention weight that the antecedent gets from the pronoun and from another word.
 
     The other word is the one that, apart from the pronoun, gives the antecedent the most weight. There is one row for
-    each language and cue category (set cues, role cues).
+    each language and cue category (`Group.kind`).
     """
     rows = [
         {
@@ -98,10 +98,10 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a table of drops in task accuracy when weight is removed from the pronoun's row in the chosen head.
+    """Return a table of drops in task accuracy when the pronoun's attention weights in the chosen head are reduced.
 
-    The weight is removed from the edge to the antecedent. For comparison, the same weight is removed from all other
-    edges together. There is one row for each language, cue category (set cues, role cues) and removed weight.
+    The same amount is removed from the weight on the antecedent and, for comparison, from the weights on all other
+    tokens together. There is one row for each language, cue category (`Group.kind`) and amount.
     """
     rows = [
         {
@@ -118,10 +118,10 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of where the chosen head's weight goes if the pronoun's edge to the antecedent is masked.
+    """Return a table of where the pronoun's attention goes if the antecedent is masked for it in the chosen head.
 
-    The columns are shares of the freed weight, in %: on distractors, the cue, the pronoun itself, special tokens and
-    other words. There is one row for each language and cue category (set cues, role cues) that was measured.
+    The columns are shares, in %, of the weight that the antecedent had: the shares that go to distractors, the cue, the
+    pronoun itself, special tokens and other words. There is one row for each language and cue category (`Group.kind`).
     """
     names = {
         "distractors": _("distractors"),
@@ -141,8 +141,8 @@ def freed_table(evidence: Evidence) -> TableElement:
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
     """Return a table of the scores by language and composition level.
 
-    The level says whether the predicate and the state of an item occurred together in training in both voices (active
-    and passive), in one voice, or in neither. If there are no items of the cue type `composition`, the table is empty.
+    An item combines a predicate ("rescued") with a state ("was weak"); its level says whether training had this
+    combination in both voices (active and passive), in one, or not at all. If no item has a level, the table is empty.
     `shortcut` is the format string for the best shortcut, with the placeholders {name} and {accuracy}.
     """
     # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.

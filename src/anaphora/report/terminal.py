@@ -61,9 +61,9 @@ def print_undecided(answers: Answers | None) -> None:
 def print_verdict(evidence: Evidence) -> None:
     """Print the verdicts on a run.
 
-    The claim is that pronouns attend to their antecedents and that the model's answers depend on this attention.
-    Each language and cue category (set cues, role cues) has one line for the layer of the chosen head and one line for
-    the head alone. A line names the rules that fail and the rules that were not measured.
+    A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention. Each
+    language and cue category (`Group.kind`) has one line for the layer of the chosen head and one line for the head
+    alone. A line names the criteria (rules) that fail and those that were not measured.
     """
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
@@ -125,7 +125,7 @@ def print_causal(evidence: Evidence) -> None:
 
 @in_language_of_messages
 def print_controls(run: str, split: str, measured: Mapping[str, Control]) -> None:
-    """Print the scores of a run's trained controls, then the expected and the observed result of each."""
+    """Print the scores of a run's controls (models trained with one change), with the expected and observed results."""
     console.print(_controls_table(run, split, measured))
     for name, control in measured.items():
         message = {

@@ -48,10 +48,10 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, with a line for each result that `groups_by_case` returns.
+    """Return a title on the accuracy of the chosen head, with lines for the groups of items in `groups_by_case`.
 
-    The results "points" and "unmeasured" share a line. Each group of items with the result "ordinary" has its own line.
-    Groups with the result "unsolved" share one line if the model answered their items, and another line if not.
+    The groups under "points" and "unmeasured" share a line; each group under "ordinary" has its own. The groups under
+    "unsolved" share one line if the model answered their items, and another line if not.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -180,8 +180,9 @@ def attention_title(
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
     If every antecedent has a smaller share, the title also names the antecedent with the largest share. If no share is
-    at least one half, the title says that the attention is spread over several words. If
-    two have the largest share in the title's digits, it names both; if more have it, it names none of them.
+    at least one half, the title says that the attention is spread over several words. If two
+    words or candidates have the largest share after rounding, the title names both; if more have it, it names only the
+    antecedent.
 
     Args:
         weights: (W,) attention weights on the words.
@@ -235,7 +236,7 @@ def attention_title(
 
 
 def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None) -> str:
-    """Return the title of `attention_title`, with its placeholders, if several units have the largest share."""
+    """Return the title of `attention_title`, with its placeholders, for several equally large shares."""
     if len({unit.name for unit in tied}) == len(tied) == 2:
         if antecedent is None or antecedent in tied:
             return _(

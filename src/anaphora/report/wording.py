@@ -55,7 +55,7 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the measurement on each cue category (set cues, role cues) of each language.
+    """Yield the measurement on each cue category (`Group.kind`) of each language.
 
     For a language whose items have no cue category, the measurement on all items is yielded.
     """
@@ -63,7 +63,7 @@ def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield, for each language, the measurement on all items and then those on each cue category (set, role)."""
+    """Yield, for each language, the measurement on all items and then those on each cue category (`Group.kind`)."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))
 
 

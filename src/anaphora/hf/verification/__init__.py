@@ -1,1 +1,1 @@
-"""Verification that the maps of a model of `transformers` are the attention weights that it applies to its values."""
+"""Verification that attention maps read from a model of `transformers` are the weights that multiply its values."""

@@ -1,12 +1,13 @@
 """Search for the operations at which a model's attention can be edited, and verification of edits.
 
-A forward pass over two texts locates the operations of each block: a product with the attention map as a factor, and
-the softmax that computed this factor. For the verification, copies of one text run in a single pass, and in each copy
-one block is edited. In the first copy for a block, one edge (pair of a query and a key) of each head is knocked out. In
-the second copy, the attention weights of each head are replaced by the weights without this edge; in the third copy,
-the output of each head is replaced by the output without this edge. The replacements are computed independently, from
-the weights and values of the unedited text. All three copies must have the same final hidden states. B texts, H heads,
-T tokens, K keys, L blocks, D features per head.
+A forward pass over two texts locates two operations of each block: the softmax that computes the attention weights, and
+the matrix product of the weights and the values. For the verification, copies of one text run in a single pass, and in
+each copy one block is edited. In the first copy for a block, one edge (attention from a query token to a key token) of
+each head is knocked out. In the second copy, the query's attention weights are replaced by weights without this edge,
+and in the third copy, the query's output of each head is replaced by the output without this edge. The replacements are
+computed independently, from the weights and values of the unedited text. All three copies must have the same final
+hidden states. In shapes, B is the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of features
+per head.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _MOST_WEIGHT = 0.9
 class _Product:
     """Matrix product whose factors could be attention weights, (N, R, K), and values, (N, K, D).
 
-    If `transposed` is True, the weights are the second factor in the model. Both factors are stored in these shapes.
+    These are N pairs of matrices; R is the number of attention rows in each. If `transposed` is True, the model
+    multiplies the transposed matrices in reverse order; here, both factors are stored in the shapes above.
     """
 
     place: Place
@@ -56,7 +58,7 @@ class _Product:
 
 
 class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
-    """Recorder of softmaxes and products that may be attention over T tokens."""
+    """Recorder of softmaxes and matrix products that could be steps of attention over a given number of tokens."""
 
     def __init__(self, running: Sequence[str], tokens: int) -> None:
         super().__init__(running)
@@ -82,12 +84,14 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 def edit_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
 ) -> tuple[EditPoint, ...]:
-    """Return the edit point (softmax and product) of each block of the text part of a model.
+    """Return, for each block of a model's text part, the operations at which its attention can be edited.
+
+    These are the softmax that computes the attention weights, and the product of the weights and the values.
 
     Args:
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
-        maps: attention maps of both texts, (2, H, T, T) for each block, if they were recorded at matrix products; None
-            if `reading` returns the maps.
+        maps: attention maps of both texts, (2, H, T, T) for each block, if they were recorded at matrix products; if
+            None, the maps are read by the method `reading`.
 
     Raises:
         UserError: a block cannot be edited, or its operations are ambiguous; the message gives the reason.
@@ -166,9 +170,10 @@ def _rounding(dtype: torch.dtype) -> float:
 def _check(
     model: PreTrainedModel, reading: MapReading, points: Sequence[EditPoint], ids: Tensor, maps: Sequence[Tensor]
 ) -> None:
-    """Check attention knockout of edges of the last token against an independent computation without these edges.
+    """Check that attention knockout gives the same final hidden states as an independent computation.
 
-    Both must give the same final hidden states. In decoders, the states of earlier tokens must not change.
+    In each head, one edge (attention to one key token) of the last token is knocked out. The independent computation
+    leaves out this edge. In decoders, the states of earlier tokens must not change.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
@@ -194,7 +199,7 @@ def _check(
 
 
 def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, heads: int) -> Tensor:
-    """Compute the output of each head at one token, (H, D), from weights, (H, T), and the recorded values."""
+    """Compute the output of each head at one token, (H, D), from attention weights, (H, T), and recorded values."""
     (product,) = (one for one in record.products if one.place == point.product and one.transposed == point.transposed)
     count, rows, _ = product.factor.shape
     numbers = torch.arange(count * rows, device=weights.device)[:, None]
@@ -224,7 +229,7 @@ def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: flo
 
 
 class _InOneText(Edit):
-    """Edit of one token of one text in every head: it masks a key, or replaces the weights or the output."""
+    """Edit of every head at one query token of one text: a key is masked, or the weights or the output are replaced."""
 
     def __init__(self, text: int, query: int, **given: Tensor) -> None:
         self.text, self.query = text, query

@@ -1,6 +1,6 @@
 """Forward passes of a model of `transformers`, and restoration of the model afterwards.
 
-B texts, T tokens, H heads.
+In shapes, B is the number of texts, T of tokens and H of heads.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
 
 @contextlib.contextmanager
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
-    """Set a model to evaluation mode and an attention implementation inside the `with` block; restore it afterwards.
+    """Switch a model to evaluation mode and to an attention implementation; undo both after the `with` block.
 
-    If `implementation` is None, the model runs with its own attention implementation.
+    If `implementation` is None, the model keeps its own attention implementation.
     """
     held = _HELD.get()
     if held is not None and held[:2] == (model, implementation):
@@ -51,7 +51,7 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
 
 @contextlib.contextmanager
 def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
-    """Keep a model in `reading_mode` for many forward passes.
+    """Apply `reading_mode` to a model once, for all forward passes inside the `with` block.
 
     After each pass, only the attributes that the pass has altered are restored.
     """

@@ -1,7 +1,8 @@
 """Observation of the attention weights that a model of `transformers` applies to its values in a forward pass.
 
 The model's own outputs are not trusted: every matrix product is observed as torch runs it. Fused attention is computed
-step by step, so that its weights are also a factor of a product. T tokens, H heads, R = H * T rows.
+step by step, since a fused kernel would hide its weights. In shapes, T is the number of tokens and H of heads; R is the
+number of attention rows, H * T.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Mixing:
 
 @dataclass(eq=False)
 class Observation:
-    """Observations from one forward pass."""
+    """Attention weights observed in one forward pass, and whether the pass changed parameters or buffers."""
 
     mixings: list[Mixing] = field(default_factory=list)  # in order; equal consecutive mixings of a module count once
     # Whether a softmax's weights also mix vectors of other units than the text's tokens, such as blocks of tokens.
@@ -58,9 +59,9 @@ class Observation:
 
 @contextlib.contextmanager
 def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
-    """Observe one forward pass over one text inside the `with` block, and restore weights that the pass overwrites.
+    """Observe one forward pass over one text inside the `with` block; undo changes to parameters and buffers.
 
-    The number of tokens T must differ from every dimension of the model's parameters.
+    The number of tokens must differ from every dimension of the model's parameters.
     """
     with running_modules(model) as running:
         operations = _Operations(model, tokens, running)
@@ -95,7 +96,7 @@ def running_modules(model: nn.Module) -> Iterator[list[str]]:
 
 
 class AttentionInSteps(TorchFunctionMode):
-    """Function mode that computes fused attention step by step, so that its weights become a factor of a product."""
+    """Torch function mode that computes fused attention step by step, which makes its weights observable."""
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
@@ -133,7 +134,7 @@ def _attention_in_steps(
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Dispatch mode that records attention weights in products, and saves model weights before they are overwritten."""
+    """Torch dispatch mode that records attention weights, and saves parameters and buffers that are overwritten."""
 
     def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

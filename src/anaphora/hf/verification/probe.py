@@ -1,7 +1,7 @@
-"""Choice of the method that reads a model's maps, by a test on a short text instead of a list of model families.
+"""Choice of a method to read a model's attention maps, by a test on a short text, not by a list of model families.
 
 The attention weights that the model actually applies to its values are recorded (`observation`). A method is accepted
-only if its maps equal these weights, block by block. H heads, T tokens.
+only if its maps equal these weights, block by block. In shapes, H is the number of heads and T of tokens.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _NOTHING = 1e-6
 
 
 class Probe:
-    """Short text of ordinary tokens, with the checks that a model of `transformers` must pass before its maps are read.
+    """Short text on which methods of reading the attention maps of a model of `transformers` are tested.
 
-    The tokens are spread over the vocabulary. The model reads the text in a batch of one, and in a batch with two kinds
-    of padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is the model's name in
-    messages.
+    Its tokens are ordinary ones, spread over the vocabulary. The model reads it in a batch of one, and in a batch with
+    two kinds of padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is the model's
+    name in messages.
     """
 
     def __init__(self, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -77,10 +77,10 @@ class Probe:
         self._writes_weights = False
 
     def reading(self) -> MapReading:
-        """Return the first method whose maps equal the attention weights that the model applies to its values.
+        """Return the first method of reading maps whose maps equal the attention weights applied to the values.
 
-        If no attention implementation returns such maps, the method records the weights where the model multiplies them
-        by the values.
+        If no attention implementation returns such maps, the result is a method that records the attention weights
+        where the model multiplies them by the values.
 
         Raises:
             UserError: no method passes the test, the model cannot process the probe, or a forward pass changes
@@ -104,7 +104,7 @@ class Probe:
             raise self._refusal(reasons[EAGER]) from None
 
     def edit_points(self, reading: MapReading) -> Sequence[EditPoint]:
-        """Return the verified edit point (softmax and product) of each block.
+        """Return, for each block, the verified operations (softmax and product) at which attention can be edited.
 
         Raises:
             UserError: the model's attention cannot be edited; the message names the family and the reason.
@@ -186,7 +186,7 @@ class Probe:
             return maps_at_points(self.model, points, inputs, heads)
 
     def _maps_of_mixings(self, mixings: Sequence[Mixing]) -> list[Tensor]:
-        """Return the maps of one text, (1, H, T, T) each, from observed weights with one matrix per head."""
+        """Return observed weights of one text as attention maps, (1, H, T, T); each head must have its own matrix."""
         if not all(one.is_by_head for one in mixings):
             raise UserError("the order of the rows of its products is not known")
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
@@ -270,7 +270,7 @@ class Probe:
         If the paths contain no ascending numbers, the blocks are numbered from 0.
 
         Raises:
-            UserError: the paths contain no ascending numbers, and the configuration states another number of layers.
+            UserError: the paths contain no ascending numbers, and the configuration does not have one layer per block.
         """
         numbers = [next((int(part) for part in mixing.module.split(".") if part.isdigit()), -1) for mixing in mixings]
         if numbers[0] >= 0 and all(first < second for first, second in pairwise(numbers)):
@@ -293,7 +293,7 @@ def _all_close(maps: Sequence[Tensor], others: Sequence[Tensor], tolerance: tupl
 
 
 def _doubt(maps: Tensor) -> str:
-    """Return a note on the row sum farthest from 1, or an empty string if all rows sum to 1."""
+    """Return a note on the attention row whose sum is farthest from 1; empty if all rows sum to 1."""
     sums = maps.float().sum(dim=-1)
     head = int((sums - 1).abs().amax(dim=(0, 2)).argmax())
     value = float(sums[0, head].flatten()[(sums[0, head] - 1).abs().argmax()])

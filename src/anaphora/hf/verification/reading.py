@@ -1,6 +1,6 @@
-"""Settings, layout and checks of the attention maps read from a model of `transformers`.
+"""Method of reading the attention maps of a model of `transformers`, and layout and checks of the maps.
 
-L layers, H heads, T tokens, B texts, Q queries.
+In shapes, L is the number of layers, H of heads, T of tokens, B of texts and Q of queries.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Complete attention weights by the attention sink, if there is one, and by zeros for layers without attention.
+    """Add the attention sink, if there is one, to attention weights, and zeros for layers without attention.
 
-    Layers after the last layer with attention are not added. The weights are whole maps, (L, H, T, T), or single rows,
-    (L, H, T).
+    Layers after the last layer with attention are not added. The weights are those of all queries, (L, H, T, T), or of
+    one query, (L, H, T).
     """
     weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):
@@ -80,10 +80,10 @@ def placed(weights: Tensor, reading: MapReading) -> Tensor:
 
 
 def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if there is one, to weights (L, H, T, T) or (L, H, T).
+    """Add the attention sink, if there is one, to the attention weights of all queries or of one query.
 
-    The new first column is the difference between 1 and the sum of a row. Whole maps also get a first row, in which the
-    sink attends only to itself.
+    The weights are (L, H, T, T) or (L, H, T). The weight of each query on the sink, which comes first, is 1 minus the
+    sum of its other weights. The weights of all queries also get a first row: the sink attends only to itself.
     """
     if not reading.has_sink:
         return weights
@@ -96,7 +96,7 @@ def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
 
 
 def row_tolerance(weights: torch.dtype) -> float:
-    """Return the maximum deviation of a row's sum from 1 for weights of a data type."""
+    """Return how far the sum of an attention row may deviate from 1, given the data type of the weights."""
     return _TOLERANCES.get(weights, _TOLERANCE_OF_FLOATS)
 
 

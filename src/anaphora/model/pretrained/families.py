@@ -1,4 +1,4 @@
-"""Families of published encoders: names of their tensors, and conversion of their config.json to our settings.
+"""Families of published encoders: names of their tensors, and conversion of their config.json to model settings.
 
 Importing this module does not import torch.
 """
@@ -25,10 +25,12 @@ class Family:
 
     Attributes:
         prefix: prefix of the encoder's tensor names in files that also contain a task-specific head.
-        fields: our names of shape settings, each mapped to its field of config.json.
+        fields: names of Anaphora's shape settings, each mapped to its field of config.json.
         block: prefix of a block's tensor names; the index of the block follows it.
-        tensors: our name of each module of a block, mapped to its published name; a module has a weight and a bias.
-        output: our name of each part of the masked-LM head, mapped to the published name of the tensor or module.
+        tensors: name of each module in Anaphora's `Block`, mapped to its name in the checkpoint; a module has a weight
+            and a bias.
+        output: name of each part of Anaphora's masked-LM head, mapped to the name of the tensor or module in the
+            checkpoint.
         output_activation: activation in the masked-LM head; None if the head uses the activation of the encoder.
         padded_positions: whether the first rows of the position-embedding table are reserved for padding.
     """

@@ -1,4 +1,4 @@
-"""Conversion of published weights to our encoder and back."""
+"""Conversion of published weights to Anaphora's encoder and back."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     Args:
         model: model that receives the weights, including the vocabulary output if the folder has one.
         folder: folder with config.json and model.safetensors.
-        rows: row index in the published token-embedding table for each of our tokens; None for the mean of all rows.
+        rows: for each token id of the model, its row in the published token-embedding table; None for the mean of all
+            rows.
 
     Raises:
         UserError: a file is missing or broken, or the tensors do not match config.json or `rows`.
@@ -128,25 +129,25 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return the rows of a published tensor in the order of our tokens, one row per token.
+    """Return the rows of a published tensor in the order of the model's token ids, one row per token.
 
-    `rows` has the row index of each of our tokens; a token with None gets the mean of all rows.
+    `rows` has the row index in `table` for each token id; a token with None gets the mean of all rows.
     """
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
 def _transform_names(family: Family) -> Iterator[tuple[str, str]]:
-    """Yield (our name, published name) for each weight and bias of the layers before the vocabulary logits.
+    """Yield (name in Anaphora, name in the checkpoint) for each weight and bias before the vocabulary logits.
 
-    These layers are a dense layer and a norm, as in `OutputTransform`.
+    They belong to a dense layer and a norm, as in `OutputTransform`.
     """
     for part, kind in product(("dense", "norm"), ("weight", "bias")):
         yield f"transform.{part}.{kind}", f"{family.output[part]}.{kind}"
 
 
 def _encoder_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
-    """Yield our name and the published name of every weight and bias of the encoder."""
+    """Yield (name in Anaphora, name in the checkpoint) for each weight and bias of the encoder."""
     modules = {"embedding_norm": "embeddings.LayerNorm"}
     for layer in range(layers):
         modules |= {f"blocks.{layer}.{ours}": f"{family.block}{layer}.{each}" for ours, each in family.tensors.items()}

@@ -1,7 +1,7 @@
 """Figures of the causal tests: edge knockout, head ablation, row patching, removal of weight, and dose-response.
 
-An edge leads from a query token, here the pronoun, to a token that the query attends to. A group of items has one
-language and one cue category (set cues or role cues). Each function returns None if nothing was measured.
+An edge is the attention from a query token, usually the pronoun, to another token. A group of items has one language
+and one cue category (`Group.kind`). Each function returns None if nothing was measured.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the drop in task accuracy if an edge is knocked out or the values along the edge are set to zero.
+    """Draw the drop in task accuracy if an edge (attention from one token to another) is knocked out or value-zeroed.
 
-    There is one bar for each group, kind of edge and set of heads, such as the chosen head or all heads of its layer.
+    There is one bar for each language, cue category, kind of edge (such as pronoun to antecedent) and set of heads
+    (such as the chosen head or all heads of its layer).
     """
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
@@ -188,11 +189,11 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 
 @figure_style()
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the correlation between the score of an edge in an attention map and the effect of knocking out this edge.
+    """Draw the correlation between an edge's score in an attention map and the effect of knocking out this edge.
 
-    The effect is the decrease of the logit of the model's answer if the edge is knocked out in every head. The
-    correlation is Spearman's rho over the edges from pronouns to candidates, for each group and each kind of map, such
-    as raw weights or rollout.
+    An edge leads from a pronoun to a candidate. The effect is the decrease of the logit of the model's answer if the
+    edge is knocked out in every head. The correlation is Spearman's rho over all edges, for each language, cue category
+    and kind of attention map, such as raw weights or rollout.
     """
     marks: Marks = {}
     for group in kind_groups(cells):

@@ -1,6 +1,6 @@
 """Figures of all heads: grids of candidate accuracy, and candidate accuracy over training.
 
-Shapes: L layers, H heads, S training steps. Layers and heads are counted from 0.
+In shapes, L is the number of layers, H of heads, and S of training steps. Layers and heads are counted from 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Figures of effects on attention, other attention maps, trained controls, and accuracy by attributes of the items.
 
-A group of items has one language and one cue category (set cues or role cues). A trained control is a model trained
-like the run but with one change that should destroy alignment. Each function returns None if nothing was measured.
+A group of items has one language and one cue category (`Group.kind`). A trained control is a model trained like the run
+but with one change that should keep heads from attending to antecedents. Each function returns None if nothing was
+measured.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from anaphora.report.wording import (
 
 @figure_style()
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
-    """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals, for every group.
+    """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals.
 
-    An effect is a mean difference of attention weight between the two candidates of a quad: antecedent minus other
-    candidate (meaning), first minus second candidate in the sentence (position), and the absolute difference between
-    the same two candidates over all sentences (entity).
+    Each language and cue category has its own effects. An effect is a mean difference of attention weight between the
+    two candidates of a quad: antecedent minus other candidate (meaning), first minus second candidate in the sentence
+    (position), and the absolute difference between the same two candidates over all sentences (entity).
     """
     groups = list(kind_groups(part))
     marks: Marks = {}
@@ -93,7 +94,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
 
 @figure_style()
 def controls_figure(evidence: Evidence) -> Figure | None:
-    """Draw the task accuracy and candidate accuracy of a run and of its trained controls, with chance, by group."""
+    """Draw task accuracy, candidate accuracy and chance for a run and its controls, by language and cue category."""
     trained: dict[str, Control] = {name: each for name, each in (evidence.controls or {}).items() if each}
     if not trained:
         return None

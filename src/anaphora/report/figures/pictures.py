@@ -1,4 +1,4 @@
-"""Figures of a run or a sentence, made from attention records (the pronoun's rows) and from a run's evidence."""
+"""Figures of a sentence, made from the pronoun's attention rows, and figures of a run, made from its evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return two figures of one head: its attention map, under "heat_map", and the pronoun's row, under "pronoun_row".
+    """Return two figures of one head: its attention map ("heat_map") and the map's row of the pronoun ("pronoun_row").
 
     `maps` has the attention maps of all heads, (L, H, W, W), over the sentence's words in the order of `word_weights`.
     """
@@ -54,7 +54,7 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad with the pronoun's row in one head, sorted by cue and then by candidate order.
+    """Return the sentences of a quad with the pronoun's attention in one head, sorted by cue, then by candidate order.
 
     A quad combines each of two cues with both orders of the candidates; `records` has one record per sentence.
     """
@@ -66,7 +66,7 @@ def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]
 def scores_figure(evidence: Evidence) -> Figure:
     """Draw task accuracy and candidate accuracy, with chance and baselines.
 
-    There is a row for each language as a whole and for each cue category (set cues, role cues) of the language.
+    There is a row for each language as a whole and for each cue category (`Group.kind`) of the language.
     """
     points = []
     for group in all_groups(evidence.scores):

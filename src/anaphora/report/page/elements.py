@@ -84,9 +84,9 @@ class TableElement:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Result of one rule that a verdict or the outcome of a study depends on, in words.
+    """Result of one criterion (rule) for the verdict on a run or a study, in words.
 
-    `passed` is None if the rule could not be checked.
+    `value` is what was measured, and `needed` is the threshold. `passed` is None if this is unknown.
     """
 
     rule: str
@@ -98,12 +98,13 @@ class RuleResult:
 
 @dataclass(frozen=True)
 class GroupVerdict:
-    """Verdict on a claim for the items of one language and cue category, or for all items if `label` is empty.
+    """Verdict on a hypothesis for the items of one language and cue category, or for all items if `label` is empty.
 
     Attributes:
         verdict: verdict in words, such as "supported".
         sign: "yes", "no" or "open", for the colour of the traffic light.
         numbers: table cells next to the verdict.
+        rules: results of the criteria on which the verdict depends.
     """
 
     label: str
@@ -115,7 +116,7 @@ class GroupVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictElement:
-    """Page element with verdicts as traffic lights, each with a table of its rules.
+    """Page element with verdicts as traffic lights, each with a table of its criteria (rules).
 
     Attributes:
         columns: headings for the numbers in the rows.
@@ -172,7 +173,7 @@ class ShadedSentence:
 
     Attributes:
         identity: id of the sentence in the page's explorer; None if it is not shown there.
-        factors: category of the cue (set or role) and type of the cue (such as causality); empty if unknown.
+        factors: category (`kind`) and type of the cue, such as causality, as one text; empty if unknown.
         answer: text of the model's answer; a dash if the model gives none.
     """
 

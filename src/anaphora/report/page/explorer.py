@@ -169,7 +169,7 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Compress the data of an encoded map as in RFC 1950 (Deutsch and Gailly 1996), for pages with many weights.
+    """Compress the data of an encoded attention map with zlib, for pages with many weights.
 
     Returns:
         The encoded map with its "data" compressed and "encoding" set to "deflate"; `unpack_map` cannot read it.

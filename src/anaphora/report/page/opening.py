@@ -1,4 +1,4 @@
-"""Top of the report page: verdict, main result, picture and facts of a run, and the comparison of several runs."""
+"""Top of the report page: verdict, main result, picture and facts for a run, or a comparison of several runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from anaphora.report.wording import (
 def comparison_section(
     runs: Sequence[ReportRun], spreads: Sequence[GroupSpread] = (), divergences: Sequence[RowDivergence] = ()
 ) -> Section:
-    """Return the section that compares runs: verdicts, spread of the measures, divergence of attention rows.
+    """Return the section that compares runs by their verdicts, their measures, and their heads' attention rows.
 
     The explanation of the section says whether the runs have the same settings apart from the seed.
     """
@@ -100,7 +100,7 @@ def run_headline(evidence: Evidence) -> str:
 def verdict_sentence(evidence: Evidence) -> str:
     """Return the verdicts on a run in one sentence; empty if there are no verdicts.
 
-    The claim is that pronouns attend to their antecedents and that the model's answers depend on this attention.
+    A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention.
     """
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
@@ -149,10 +149,10 @@ def verdict_sentence(evidence: Evidence) -> str:
 
 
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
-    """Return, for each verdict, the names of the groups of items that have this verdict.
+    """Return the names of groups of items, keyed by verdict, such as "supported".
 
-    A group is a whole language if the verdicts on all of its cue categories (set cues, role cues) are the same, and
-    one cue category of the language otherwise.
+    A group is a whole language if all of its cue categories have the same verdict, otherwise one cue category of the
+    language.
     """
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():
@@ -167,8 +167,8 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train the missing controls of a run and write its report again.
 
-    A trained control is a model trained like the run but with one change that should destroy alignment. The list is
-    empty if no verdict is "not yet controlled", or if the model has no run directory.
+    A control is a model trained like the run but with one change that should keep heads from attending to antecedents.
+    The list is empty if no verdict lacks controls, or if the model has no run directory.
     """
     evidence = run.evidence
     verdicts = [
@@ -192,7 +192,7 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 
 
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
-    """Draw the pronoun's row of the chosen head in one sentence, for a wide screen and for a phone.
+    """Draw the pronoun's attention row in the chosen head for one sentence, for a wide screen and for a phone.
 
     The first sentence in the language of the page is drawn. If there is no sentence in this language, the first
     sentence of the run is drawn. The list is empty if the run has no sentence, or if the sentence has no map of raw

@@ -116,8 +116,8 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     """Yield conclusions for one language: a sentence on the best chosen head, and one sentence per model on answers.
 
     The best chosen head is the one with the highest candidate accuracy over all models. The sentence on a model's
-    answers says how their accuracy changes if the pronoun's edge to the antecedent is knocked out in all heads of the
-    chosen head's layer; there is no such sentence if the change or its interval was not measured. If no heads were
+    answers says how their accuracy changes if the pronoun cannot attend to the antecedent in any head of the chosen
+    head's layer; there is no such sentence if the change or its interval was not measured. If no heads were
     scored, nothing is yielded.
     """
     scored = [

@@ -194,7 +194,7 @@ def _row_elements(entries: Sequence[AtlasEntry], corpus: str) -> list[PageElemen
 
 @figure_style()
 def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
-    """Draw the accuracy of models' answers and chosen heads, with baselines: a row per model, a panel per language."""
+    """Draw the accuracies of each model's answers and chosen head, with baselines; each language has its own panel."""
     marks: Marks = {}
     for entry in entries:
         for code, whole in entry.evidence.languages.items():

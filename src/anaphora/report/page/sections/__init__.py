@@ -31,5 +31,5 @@ def run_sections(run: ReportRun) -> list[Section]:
 
 
 def score_sections(run: ReportRun) -> list[Section]:
-    """Return the sections on scores, heads, quads and training, in this order."""
+    """Return the sections on scores, heads, quads (two cues, two candidate orders) and training, in this order."""
     return [scoreboard_section(run), heads_section(run), quads_section(run), alignment_section(run)]

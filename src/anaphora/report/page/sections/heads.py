@@ -1,4 +1,4 @@
-"""Sections of the report on all heads, and on example sentences in the chosen head.
+"""Sections of the report on all heads, and on the chosen head's attention in example sentences.
 
 The sections show a grid of candidate accuracies, quads, candidate accuracy during training, and roles of heads. A quad
 is a set of four sentences that combine each of two cues with both orders of the candidates.
@@ -127,7 +127,7 @@ def heads_section(run: ReportRun) -> Section:
 
 
 def quads_section(run: ReportRun) -> Section:
-    """Return the section on quads, with one figure per quad."""
+    """Return the section on quads (two cues, each with both orders of the candidates), with one figure per quad."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
         sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
@@ -226,7 +226,7 @@ def _role_numbers(roles: HeadRoles) -> str:
 
 
 def _examples_section(run: ReportRun) -> Section:
-    """Return the section of example sentences, grouped by whether the head is right and whether the answer is right.
+    """Return the section of example sentences, grouped by whether the head and the model pick the antecedent.
 
     Each group has at most `_MOST` sentences per language. A sentence links to the page's explorer if the explorer
     shows this sentence.

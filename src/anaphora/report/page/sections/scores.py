@@ -1,7 +1,8 @@
 """Sections of the report on the scores of the chosen head, baselines, and other kinds of attention map.
 
-Further sections are on factors (attributes of items by which results are grouped) and on composition levels (in how
-many voices, active and passive, an item's predicate occurred with its state in training).
+Further sections are on factors (attributes of items by which results are grouped) and on composition levels. An item
+combines a predicate ("rescued") with a state ("was weak"); its level says whether training had this combination in both
+voices (active and passive), in one voice, or not at all.
 """
 
 from __future__ import annotations
@@ -295,8 +296,8 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 def _levels_section(run: ReportRun) -> Section | None:
     """Return the section on results by composition level; None if no levels were scored.
 
-    The level says whether the predicate and the state of an item occurred together in training in both voices (active
-    and passive), in one voice, or in neither.
+    An item combines a predicate ("rescued") with a state ("was weak"); its level says whether training had this
+    combination in both voices (active and passive), in one voice, or not at all.
     """
     evidence = run.evidence
     if not evidence.levels:

@@ -1,6 +1,6 @@
-"""Section of the report on the verdicts, with a table row for each rule of a verdict.
+"""Section of the report on the verdicts, with a table row for each criterion (rule) of a verdict.
 
-The claim is that pronouns attend to their antecedents and that the model's answers depend on this attention.
+A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention.
 """
 
 from __future__ import annotations
