@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +13,17 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
+from rich.cells import cell_len
+from rich.console import Console
 
+from anaphora.base.console import wrapped
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _, spoken_in
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.explain.encoding import SentenceQuery, walk_through_run
+from anaphora.explain.output import print_summary
 from anaphora.explain.walk import Walkthrough
 from anaphora.runs.directory import Run, load, randomly_initialised
 from anaphora.settings.data import ControlledCorpus
@@ -203,10 +208,31 @@ def test_the_current_row_is_the_last_pronouns_or_the_named_one(run: Run) -> None
 
 def test_a_note_says_which_token_of_a_pronoun_of_several_the_steps_follow(run: Run) -> None:
     split = query_of(CHINESE, "王芳", ("李强",))
-    (note,) = (note for note in walk_of(run, split).notes if "tokens" in note)
+    (note,) = walk_of(run, split).step_notes
     assert note.startswith("The pronoun has 2 tokens; the steps follow the first, “王”")
-    notes = (*walk_of(run, query_of()).notes, *walk_through_run(run, split, 0, 0, "芳").notes)
-    assert not any("tokens" in note for note in notes)
+    assert note in walk_of(run, split).plain()["notes"]
+    assert not walk_of(run, query_of()).step_notes and not walk_through_run(run, split, 0, 0, "芳").step_notes
+
+
+def test_the_summary_averages_the_rows_of_a_pronoun_of_several_tokens_and_does_not_name_a_row(run: Run) -> None:
+    walk, printed = walk_of(run, query_of(CHINESE, "王芳", ("李强",))), io.StringIO()
+    print_summary(Console(file=printed, width=300), walk)
+    weights, (word, rows) = walk.step("weights").result.values, walk.asked or ("", ())
+    assert word == "王芳" and [walk.queries[row] for row in rows] == ["王", "芳"]
+    (name, columns) = max(walk.units, key=lambda unit: float(weights[list(rows)].mean(axis=0)[list(unit[1])].sum()))
+    share = float(weights[list(rows)].mean(axis=0)[list(columns)].sum())
+    line = printed.getvalue().split("What “王芳” attends to\n")[1].splitlines()[0]
+    assert line.split()[:2] == [name, f"{share:.4f}"] and "row=" not in printed.getvalue()
+
+
+def test_lines_in_chinese_are_filled_and_never_begin_with_a_closing_mark() -> None:
+    text = "模型 shipped：6 层，每层 4 个头，每个词元 256 个特征。所有数字都用 64 位精度算出。“最近的候选”50 %）"
+    for width in range(12, 60):
+        lines = wrapped(text, width).split("\n")
+        assert "".join("".join(lines).split()) == "".join(text.split())
+        assert all(width - 10 <= cell_len(line) <= width for line in lines[:-1])
+        assert not any(line[0] in "，。：”%）" or line[-1] in "“（" for line in lines)
+    assert wrapped("The answer is Anna.", 5) == "The answer is Anna."
 
 
 def test_a_text_without_a_word_is_refused_where_special_tokens_surround_it(run: Run) -> None:

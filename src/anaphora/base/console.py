@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
+
+from anaphora.base.language import WIDE_CHARACTER, WIDE_RANGES
 
 console = Console(width=max(100, Console().width), markup=False)
 """Console that is at least 100 characters wide, even if output goes to a file, and does not interpret markup."""
@@ -16,6 +20,10 @@ console = Console(width=max(100, Console().width), markup=False)
 Progress = Callable[[str], None]  # function that shows a message about the progress of a command
 
 _WIDEST_TABLE = 200  # characters
+# What stays together on a line: a Chinese character or a word between blanks, with its quotes and marks; "50 %" too.
+_UNBROKEN = re.compile(
+    rf"[“‘（《「『]*(?:{WIDE_CHARACTER.pattern}|(?:[^\s“‘{WIDE_RANGES}]| (?=%))+)[”’%，。、；：！？）》」』]*\s*|\s+|."
+)
 
 
 def headed_table(
@@ -44,6 +52,25 @@ def print_table(table: Table) -> None:
         console.print(table)
     finally:
         console.width = width
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break a text with Chinese into lines of at most `width` columns; return other texts unchanged.
+
+    Rich breaks lines at blanks, which in Chinese stand only around numbers and foreign words, so its lines would often
+    be half empty. Here a line may end after any Chinese character, unless a closing mark follows.
+    """
+    if not WIDE_CHARACTER.search(text):
+        return text
+    lines = [""]
+    for part in _UNBROKEN.findall(text):
+        if lines[-1] and cell_len(lines[-1] + part.rstrip()) > width:
+            lines.append("")
+        lines[-1] += part
+        if part.endswith("\n"):
+            lines[-1] = lines[-1].rstrip("\n")
+            lines.append("")
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def say(message: str) -> None:

@@ -20,6 +20,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from anaphora.base.console import wrapped
 from anaphora.base.translation import N_, _, spoken_in
 from anaphora.explain.walk import Matrix, Step, Walkthrough
 from anaphora.report.page.offline import diverging_colours, read_asset, script_json, weight_colours, write_page
@@ -41,16 +42,18 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
-    The weights are those of the current row. At most `_MAX_WEIGHTS` weights and answers are printed, with `digits`
-    decimals. If there is an answer, the last line says that the weights do not explain it.
+    The weights are those of the current row, or the average of the pronoun's rows if it has several. At most
+    `_MAX_WEIGHTS` weights and answers are printed, with `digits` decimals. If there is an answer, the last line says
+    that the weights do not explain it.
     """
-    _print_heading(console, walk)
+    _print_heading(console, walk, walk.notes)
     answers = [step for step in walk.steps if step.name == "answer"]
     for step in answers:
         _print_bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
     weights = walk.step("weights").result
-    title = _("What “{word}” attends to").format(word=walk.queries[walk.row])
-    row = weights.of(walk.row)[walk.row]
+    word, rows = walk.asked or (walk.queries[walk.row], (walk.row,))
+    title = _("What “{word}” attends to").format(word=word)
+    row = np.mean([weights.of(each)[each] for each in rows], axis=0)
     # The weight on a word or candidate is the sum over its subwords.
     units = walk.units or tuple((name, (column,)) for column, name in enumerate(weights.columns))
     sums = np.array([row[list(columns)].sum() for _, columns in units])
@@ -79,13 +82,13 @@ def _print_bars(console: Console, title: str, names: Sequence[str], shares: NDAr
 
 def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
     """Print all steps one below the other."""
-    _print_heading(console, walk)
+    _print_heading(console, walk, walk.notes + walk.step_notes)
     current_row = Text(_("Current row") + _(": "), style=_MUTED_STYLE)
     console.print(current_row.append(walk.queries[walk.row], style=_FOLLOWED_STYLE))
     for number, step in enumerate(walk.steps, start=1):
         console.print()
         console.print(Rule(Text(f"{number}  {step.title}", style="bold"), align="left", style=_MUTED_STYLE))
-        console.print(Text(step.text))
+        console.print(Text(wrapped(step.text, console.width)))
         console.print(*_step_lines(step, walk.row, digits, console.width), sep="\n")
         for slip in step.slips:
             correction = Text(f"{_('Published')}{_(': ')}{slip.published}\n{_('Right')}{_(': ')}{slip.right}")
@@ -93,11 +96,11 @@ def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
             console.print(Panel(correction, title=title, title_align="left", border_style="yellow", expand=False))
 
 
-def _print_heading(console: Console, walk: Walkthrough) -> None:
-    console.print(Text(walk.title, style="bold"))
-    for paragraph in (walk.about, *walk.notes):
+def _print_heading(console: Console, walk: Walkthrough, notes: Sequence[str]) -> None:
+    console.print(Text(wrapped(walk.title, console.width), style="bold"))
+    for paragraph in (walk.about, *notes):
         if paragraph:
-            console.print(Text(paragraph))
+            console.print(Text(wrapped(paragraph, console.width)))
 
 
 def calculated_number(value: float, decimals: int) -> str:

@@ -128,6 +128,8 @@ class Walkthrough:
         row: index of the row of the attention map that the steps follow (the current row).
         units: label of each word or candidate, and indices of its columns in the attention map; empty if each column is
             a unit of its own.
+        asked: the pronoun and its rows, if it has several; the summary averages them.
+        step_notes: notes about the steps, which the summary leaves out.
     """
 
     name: str
@@ -139,6 +141,8 @@ class Walkthrough:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
     units: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    asked: tuple[str, tuple[int, ...]] | None = None
+    step_notes: tuple[str, ...] = ()
 
     def step(self, name: str) -> Step:
         """Return the step with the given name.
@@ -152,7 +156,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as a dictionary of JSON types, without `units`."""
+        """Return the walk-through as a dictionary of JSON types, without `units` and `asked`."""
         return {
             "name": self.name,
             "title": self.title,
@@ -160,6 +164,6 @@ class Walkthrough:
             "language": self.language,
             "queries": list(self.queries),
             "row": self.row,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.step_notes],
             "steps": [step.plain() for step in self.steps],
         }

@@ -11,7 +11,7 @@ from rich.table import Table
 from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
-from anaphora.base.console import console, headed_table, print_table
+from anaphora.base.console import console, headed_table, print_table, wrapped
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent
@@ -92,7 +92,7 @@ def print_headline(evidence: Evidence) -> None:
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)
     if evidence.languages:
-        console.print(headline_sentence(evidence))
+        console.print(wrapped(headline_sentence(evidence), console.width))
     else:
         strata = dict.fromkeys(name for of_language in evidence.strata.values() for name in of_language)
         print_phrase(
