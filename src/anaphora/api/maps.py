@@ -39,7 +39,7 @@ MOST_PLOTTED_WORDS = 100
 
 
 class HeadWeight(NamedTuple):
-    """Element of the list that `SentenceAttention.rank` returns: `layer` and `head`, counted from 0, and `weight`."""
+    """Head (`layer` and `head`, counted from 0) and its attention weight, as returned by `SentenceAttention.rank`."""
 
     layer: int
     head: int

@@ -58,9 +58,9 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 def is_inside_word(text: str, place: int) -> bool:
     """Return whether a character offset is inside a word or number, like offset 3 of "Berlin".
 
-    Word boundaries are next to every character that is not a letter or digit, even the hyphen of a word; between
-    letters and digits; between scripts; and next to each letter of a script without spaces, whose words are unknown. An
-    offset between a letter and its combining mark is inside the word, except after a Chinese character.
+    Word boundaries are before and after every character that is not a letter or digit, even a hyphen; between letters
+    and digits; between scripts; and before and after each letter of a script without spaces, because its words are
+    unknown. An offset between a letter and its combining mark is inside the word, except after a Chinese character.
     """
     if not 0 < place < len(text):
         return False

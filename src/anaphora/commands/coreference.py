@@ -36,7 +36,7 @@ _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-
 
 @dataclass(kw_only=True)
 class ClusterFiles:
-    """Settings of `anaphora coreference`: two files with the same documents, one per line."""
+    """Settings of `anaphora coreference`, which reads two files with the same documents, one document per line."""
 
     any_model: ClassVar[bool] = True  # a transformers language model has no config.yaml
     key: str = MISSING  # file with the gold clusters, .jsonl or .jsonlines, in a format that data=clusters reads

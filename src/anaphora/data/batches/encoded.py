@@ -142,7 +142,7 @@ class EncodedSplit:
         return len(self.ids.lengths)
 
     def share_nothing(self) -> None:
-        """Set `pair_sets`, `groups` and `cells` for items without `minimal_pair` and `group`, such as texts.
+        """Set `pair_sets`, `groups` and `cells` for items that belong to no minimal pair and no group, such as texts.
 
         Each item gets a code of its own in the first two; in `cells`, all items get the same code.
         """
