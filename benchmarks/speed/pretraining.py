@@ -43,8 +43,8 @@ class MaskedChunks:
         masked = mask_words(all_chunks, MASKED_SHARE, data.vocabulary, np.random.default_rng(seed))
         is_masked = np.zeros(masked.ids.numel(), dtype=np.bool_)
         is_masked[masked.masked_positions.numpy()] = True
-        self._inputs = RaggedArray.joined(masked.inputs.flatten().numpy(), data.ids.lengths)
-        self._masked = RaggedArray.joined(is_masked, data.ids.lengths)
+        self._inputs = RaggedArray(masked.inputs.flatten().numpy(), data.ids.lengths)
+        self._masked = RaggedArray(is_masked, data.ids.lengths)
 
     def batch(self, rows: list[list[int]]) -> Batch:
         """Return a batch of chunks with masked words."""

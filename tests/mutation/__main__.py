@@ -34,7 +34,7 @@ ROOMS = {
     "training/optimizer.py": ("training/test_optimizer.py",),
     "analysis/scores/heads.py": ("analysis/scores/test_heads.py",),
     "analysis/scores/statistics.py": ("analysis/scores/test_statistics.py", "analysis/scores/measures/test_effects.py"),
-    "analysis/evidence/verdict.py": ("analysis/evidence/test_verdict.py",),
+    "analysis/evidence/verdict.py": ("analysis/evidence/test_verdict.py", "analysis/evidence/test_protocol.py"),
     "data/batches/batching.py": ("data/batches/test_batching.py", "data/batches/test_shares.py"),
     "data/batches/encoded.py": ("data/batches/test_batching.py",),
 }

@@ -157,6 +157,13 @@ def test_all_orders_of_a_block_trade_cues_together() -> None:
     assert p == pytest.approx(0.5, abs=0.06)
 
 
+def test_pairs_of_two_and_sets_of_three_cues_are_permuted_in_one_test() -> None:
+    records = [block(f"b{size}", size, lambda order, cue, gold: [gold]) for size in (2, 3)]
+    # Two permutations of two cues and six of three: a perfect head is drawn in 1 / 12 of the relabellings.
+    p = permutation_p(score_records([each for some in records for each in some]), Head(0, 0), draws=2000)
+    assert p == pytest.approx(1 / 12, abs=0.02)
+
+
 def test_fillers_are_never_relabelled_as_antecedents() -> None:
     fillers: dict[str, Any] = {"factors": {"focal": "0,1"}}
     scored = score_records([item([number % 2], number % 2, 4, **fillers) for number in range(2)])

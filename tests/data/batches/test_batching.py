@@ -475,7 +475,7 @@ def test_a_text_without_a_question_is_one_row() -> None:
 
 
 def test_lists_that_stand_in_one_array_are_taken_by_their_number() -> None:
-    array = RaggedArray.joined(np.arange(5), np.array([2, 0, 3]))
+    array = RaggedArray(np.arange(5), np.array([2, 0, 3]))
     values, owner, within = array.take(np.array([2, 1, 0]))
     assert (values.tolist(), owner.tolist()) == ([2, 3, 4, 0, 1], [0, 0, 0, 2, 2])
     assert within.tolist() == [0, 1, 2, 0, 1]

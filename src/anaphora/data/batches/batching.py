@@ -105,7 +105,7 @@ class MinimalPairs:
         # The pairs by their first item: a batch searches only the pairs of its own items.
         firsts = self.pairs[:, 0]
         counts = np.bincount(firsts, minlength=len(data))
-        self._pairs_of = RaggedArray.joined(firsts.argsort(kind="stable"), counts)
+        self._pairs_of = RaggedArray(firsts.argsort(kind="stable"), counts)
 
     def pairs_among(self, items: Indices) -> Indices:
         """Return the minimal pairs among distinct `items`, as indices into `items`: (Q, 2)."""

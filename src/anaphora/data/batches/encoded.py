@@ -33,24 +33,21 @@ class RaggedArray:
         lengths, starts: (N,) length of each list, and its first index in `flat`.
     """
 
-    def __init__(self, lists: Sequence[Sequence[int]]) -> None:
-        self.lengths: Indices = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-        self.starts: Indices = np.concatenate(([0], self.lengths.cumsum()))[:-1]
-        self.flat: NDArray[Any] = np.fromiter(chain.from_iterable(lists), dtype=np.int32)
+    def __init__(self, flat: NDArray[Any], lengths: Indices) -> None:
+        self.flat, self.lengths, self.starts = flat, lengths, lengths.cumsum() - lengths
 
     @classmethod
-    def joined(cls, flat: NDArray[Any], lengths: Indices) -> RaggedArray:
-        """Build a ragged array from lists that are already concatenated."""
-        array = cls(())
-        array.flat, array.lengths, array.starts = flat, lengths, lengths.cumsum() - lengths
-        return array
+    def of_lists(cls, lists: Sequence[Sequence[int]]) -> RaggedArray:
+        """Build a ragged array from N lists of integers."""
+        lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
+        return cls(np.fromiter(chain.from_iterable(lists), dtype=np.int32), lengths)
 
     @classmethod
     def concatenated(cls, arrays: Sequence[RaggedArray]) -> RaggedArray:
         """Build a ragged array with the lists of all `arrays`, in order."""
         if not arrays:
-            return cls(())
-        return cls.joined(
+            return cls.of_lists(())
+        return cls(
             np.concatenate([array.flat for array in arrays]), np.concatenate([array.lengths for array in arrays])
         )
 
@@ -136,7 +133,11 @@ class EncodedSplit:
             candidates.append(list(candidate_of))
             names.append(list(candidate_of.values()))
         ids, words = [tokens.ids for tokens in texts], [tokens.words for tokens in texts]
-        return [RaggedArray(ids), RaggedArray(words), *map(RaggedArray, (queries, candidates, names))]
+        return [
+            RaggedArray.of_lists(ids),
+            RaggedArray.of_lists(words),
+            *map(RaggedArray.of_lists, (queries, candidates, names)),
+        ]
 
     def __len__(self) -> int:
         return len(self.ids.lengths)
@@ -156,7 +157,7 @@ class EncodedSplit:
             ValueError: the number of items, or of an item's tokens, differs.
         """
         changed = copy(self)
-        changed.ids = RaggedArray(ids)
+        changed.ids = RaggedArray.of_lists(ids)
         if not np.array_equal(changed.ids.lengths, self.ids.lengths):
             raise ValueError("ids: every item must keep its number of tokens")
         return changed

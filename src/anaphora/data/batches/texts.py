@@ -60,8 +60,8 @@ class EncodedTexts(EncodedSplit):
         tokens_of = _stored_chunks if cached and not tokenizer.is_random else _encode
         stored = tokens_of([text.text for text in texts], tokenizer, longest, bool(labels))
         lengths = stored["lengths"].astype(np.int64)
-        self.ids, self.words = (RaggedArray.joined(stored[name], lengths) for name in ("ids", "words"))
-        self.queries = self.candidates = self.names = RaggedArray([()] * len(self))
+        self.ids, self.words = (RaggedArray(stored[name], lengths) for name in ("ids", "words"))
+        self.queries = self.candidates = self.names = RaggedArray.of_lists([()] * len(self))
         self.max_candidates = max(1, len(labels))
         self.share_nothing()
         self.present = np.full((len(self), self.max_candidates), bool(labels))
@@ -77,8 +77,8 @@ class EncodedTexts(EncodedSplit):
             return
         kept = np.arange(most) * len(self) // most
         lengths = self.ids.lengths[kept]
-        self.ids, self.words = (RaggedArray.joined(each.take(kept)[0], lengths) for each in (self.ids, self.words))
-        self.queries = self.candidates = self.names = RaggedArray([()] * most)
+        self.ids, self.words = (RaggedArray(each.take(kept)[0], lengths) for each in (self.ids, self.words))
+        self.queries = self.candidates = self.names = RaggedArray.of_lists([()] * most)
         self.share_nothing()
         self.present, self.gold = self.present[kept], self.gold[kept]
         self.texts = [self.texts[number] for number in kept] if self.texts else []
@@ -157,8 +157,8 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
     for begin in range(0, len(different), _SEGMENTS_PER_CALL):
         encoded = tokenizer.encode_batch(different[begin : begin + _SEGMENTS_PER_CALL])
         inner = [slice(opening, len(tokens.ids) - closing) for tokens in encoded]
-        ids = RaggedArray([tokens.ids[part] for tokens, part in zip(encoded, inner, strict=True)])
-        words = RaggedArray([tokens.words[part] for tokens, part in zip(encoded, inner, strict=True)])
+        ids = RaggedArray.of_lists([tokens.ids[part] for tokens, part in zip(encoded, inner, strict=True)])
+        words = RaggedArray.of_lists([tokens.words[part] for tokens, part in zip(encoded, inner, strict=True)])
         parts.append((ids, words))
     ids, words = (RaggedArray.concatenated([part[number] for part in parts]) for number in range(2))
     word = words.flat
@@ -166,7 +166,7 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
     begins[1:] = word[1:] != word[:-1]
     begins[ids.starts[ids.lengths > 0]] = 1  # the last word of the previous segment may have the same index
     begins[word < 0] = -1
-    return ids, RaggedArray.joined(begins, ids.lengths)
+    return ids, RaggedArray(begins, ids.lengths)
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
@@ -221,14 +221,16 @@ class EncodedChunks(EncodedSplit):
         self.examples = []
         self.tokens = [chunk.tokens for chunk in chunks]
         self.vocabulary = vocabulary
-        self.ids = RaggedArray([chunk.tokens.ids for chunk in chunks])
-        self.words = RaggedArray([chunk.tokens.words for chunk in chunks])
-        self.queries = RaggedArray([[token for word in chunk.query_tokens for token in word] for chunk in chunks])
-        self.query_words = RaggedArray(
+        self.ids = RaggedArray.of_lists([chunk.tokens.ids for chunk in chunks])
+        self.words = RaggedArray.of_lists([chunk.tokens.words for chunk in chunks])
+        self.queries = RaggedArray.of_lists(
+            [[token for word in chunk.query_tokens for token in word] for chunk in chunks]
+        )
+        self.query_words = RaggedArray.of_lists(
             [[number for number, word in enumerate(chunk.query_tokens) for _ in word] for chunk in chunks]
         )
         self.word_counts = np.array([len(chunk.queries) for chunk in chunks], dtype=np.int64)
-        self.candidates = self.names = RaggedArray([()] * len(chunks))
+        self.candidates = self.names = RaggedArray.of_lists([()] * len(chunks))
         self.max_candidates = 1
         self.share_nothing()
         self.present = self.gold = np.zeros((len(chunks), 1), dtype=bool)
