@@ -53,8 +53,8 @@ def causal_tests_of_run(
         head: the head chosen on the development split.
         head_scores: scores of all heads on the development split, used to rank the heads.
         records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
-            the name of the map. For each map, the dose-response test correlates the weight from pronoun to candidate
-            with the effect of knocking out this edge.
+            the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate
+            with the effect of removing the attention from pronoun to candidate.
 
     Raises:
         UserError: the run has no attention maps; also the errors of `run_subject` and `causal_tests`.
@@ -122,11 +122,12 @@ def causal_tests(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests on a model under test, of which each item has an antecedent and a distractor.
+    """Run all causal tests on a model under test; each of its items must have an antecedent and a distractor.
 
     Args:
         subject: the model under test with its items.
-        order: all heads of the layers with attention, best first; the best k heads are the first k of this list.
+        order: all heads of the layers with attention, best first, for example from `ranked_heads`; the first k are
+            called the best k heads.
         records_by_map: as in `causal_tests_of_run`; records of items that `subject` lacks are ignored.
 
     Raises:

@@ -1,4 +1,7 @@
-"""Attention edges of one sentence that the causal tests edit."""
+"""Attention edges of one sentence, which the causal tests edit.
+
+An edge leads from a query token to a key token, and has the attention weight of this pair in one head.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ matched_distance: in the heads of the scope, the pronoun's edge to such words ab
 
 
 class HeadEdges(NamedTuple):
-    """Edges of one item in one head, from each of the query tokens to each of the key tokens."""
+    """Attention edges of one item in one head, from each of the query tokens to each of the key tokens."""
 
     head: Head
     queries: Sequence[int]
@@ -35,7 +38,7 @@ class HeadEdges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SentenceEdges:
-    """Token indices and attention weights of one item, from which its edges are selected."""
+    """Token indices and attention weights of one item, from which its attention edges are selected."""
 
     pronoun: list[int]
     mentions: list[list[int]]  # token indices of each candidate
@@ -53,7 +56,7 @@ class SentenceEdges:
     def of(
         cls, example: Example, tokens: TokenizedText, maps: NDArray[np.float32], cue: NDArray[np.bool_]
     ) -> SentenceEdges:
-        """Return the edges of an item, from its attention maps (L, H, T, T) and the mask of its cue (T,)."""
+        """Return the instance for an item from its attention maps, (L, H, T, T), and the mask of its T tokens' cue."""
         pronoun = tokens.covering(example.pronoun)
         mentions = [
             sorted({token for span in spans for token in tokens.covering(span)}) for spans in example.candidates
@@ -109,10 +112,10 @@ class SentenceEdges:
 
         Args:
             kind: "gold" (from the pronoun to all antecedents), "distractor" (to the distractor with the largest
-                weight), "cue" (to the cue), "other_keys" (to all tokens except those of the antecedents), or one of
-                `MATCHED_EDGES`, which are control edges. There are no edges of the kinds "matched_heads" and
-                "matched_distance" if `free` has fewer tokens than the antecedents, and none of the kind "matched_heads"
-                if there are fewer `others` than `heads`.
+                weight), "cue" (to the cue), "other_keys" (to all tokens except those of the antecedents), or one of the
+                control edges in `MATCHED_EDGES`. The kinds "matched_heads" and "matched_distance" need as many tokens
+                in `self.free` (outside pronoun, candidates and cue) as the antecedents have; otherwise there are no
+                such edges. There are none of the kind "matched_heads" if there are fewer `others` than `heads`.
             others: all heads except `heads`, used for "matched_heads".
         """
         count = len(self.antecedents)
@@ -149,9 +152,9 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each antecedent token, the token of `free` with the most similar distance from the pronoun.
+        """Return, for each antecedent token, another token whose distance from the pronoun is most similar.
 
-        No token is returned twice.
+        Tokens are taken from `self.free` (outside pronoun, candidates and cue). No token is returned twice.
         """
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)

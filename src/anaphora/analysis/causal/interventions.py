@@ -87,9 +87,10 @@ def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Return an intervention that zeroes the values along edges.
+    """Return an intervention that sets the attention weights of edges to 0 after the softmax.
 
-    The weights of all other edges stay the same, so that a query's weights sum to less than 1.
+    This equals zeroing the value vectors along these edges. The other weights are not rescaled, and a query's weights
+    then sum to less than 1.
     """
     return _edits_by_layer(_EdgeValueZeroing, edges)
 

@@ -63,7 +63,7 @@ class AblatedTogether(NamedTuple):
 
 
 class DoseResponse(NamedTuple):
-    """Scores of E edges, each from a pronoun to a candidate, and the effect of knocking out each edge."""
+    """Weights of E edges from pronouns to candidates in one kind of map, and effects of knocking out each edge."""
 
     item: NDArray[np.int64]  # index of the edge's item, (E,)
     score: Floats  # score of the edge in one map, (E,)
@@ -73,7 +73,7 @@ class DoseResponse(NamedTuple):
 class CausalTests:
     """Causal tests of one model, with the unedited answers and attention maps that all tests need.
 
-    `order` lists all heads of the layers with attention, best first.
+    `order` lists all heads of the layers with attention, best first, for example from `ranked_heads`.
 
     Raises:
         UserError: `order` lacks `head`, or does not hold all heads of each of its layers.
@@ -117,17 +117,18 @@ class CausalTests:
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy on the items selected by the mask `items`, and the interval of the drop.
+        """Return the drop in task accuracy after an edit on the items of the mask `items`, and the drop's interval.
 
-        Both are None if the mask selects no items.
+        `right` is the correctness of the answers after the edit, (N,). Both results are None if the mask selects no
+        items.
         """
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
-        """Knock out each kind of edge in each scope, and zero the values along the edges to the antecedent.
+        """Knock out each kind of attention edge, and zero the values along the edges to the antecedent.
 
-        A scope is a set of heads that are edited together. For the head under test, a further test zeroes the values
-        along all other edges of the pronoun.
+        This is done in each scope, which is a set of heads that are edited together. For the head under test, a further
+        test zeroes the values along all other edges of the pronoun.
 
         Returns:
             Outcomes by scope, then by kind of edge.
@@ -157,7 +158,7 @@ class CausalTests:
         return KnockedOut(right, mass, has_edge)
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Zero the values along one kind of the pronoun's edges in the given heads; no weight is redistributed."""
+        """Zero the values along one kind of the pronoun's attention edges in some heads; no weight is redistributed."""
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, has_edge)
 
@@ -252,7 +253,7 @@ class CausalTests:
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Convert the edges of each item, `cuts`, to arrays.
+        """Convert the attention edges of each item (`cuts`) to arrays.
 
         Returns:
             The edges of all items; the weight on each item's edges, averaged over heads, (N,); and a mask of the items
@@ -300,10 +301,10 @@ def knockout_cell(
 ) -> dict[str, Knockout]:
     """Return the drop in task accuracy from each knockout on the items of a mask, keyed by scope, with intervals.
 
-    Each result holds the drop for each kind of edge, which is a mean over the items that have such an edge. A pronoun
-    that is itself the cue has no edge to the cue. The result also holds the drop from the edge to the antecedent minus
-    that from a matched edge, over the items that have this matched edge. Of the `MATCHED_EDGES`, the kind with the
-    largest drop is taken.
+    Each result holds the drop for each kind of attention edge, which is a mean over the items that have such an edge. A
+    pronoun that is itself the cue has no edge to the cue. The result also holds the drop from the edge to the
+    antecedent minus that from a control edge, over the items that have this control edge. Of the kinds of control edge
+    (`MATCHED_EDGES`), the one with the largest drop is taken.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():

@@ -186,7 +186,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Set the weights after `position` to 0, because a decoder cannot attend to later tokens.
+    """Set the attention weights on tokens after `position` to 0, because a decoder cannot attend to later tokens.
 
     The remaining weights of each row are rescaled, so that the sum of the row stays the same. A row without remaining
     weight becomes all 0.

@@ -33,9 +33,9 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """Results of removing the weight `mass` from the pronoun's edge to the antecedent, or from all its other edges.
+    """Results of removing the attention weight `mass` from the antecedent, or from all other tokens together.
 
-    These are two separate edits. The other weights of the row do not change.
+    These are two separate edits of the pronoun's attention row in one head. The other weights do not change.
     """
 
     mass: float
@@ -63,7 +63,7 @@ class OneHead(NamedTuple):
 
 
 def one_head(tests: CausalTests) -> OneHead:
-    """Run the tests of a single head, which edit nothing but the pronoun's rows in that head."""
+    """Run the tests of a single head, which edit nothing but the pronoun's attention rows in that head."""
     tests.progress(_("causal tests: one head, dose by dose"))
     return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
 
@@ -124,9 +124,9 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove the weight `mass` from the pronoun's edge to the antecedent or, in a second test, from its other edges.
+    """Remove the pronoun's attention weight `mass` from the antecedent or, in a second test, from all other tokens.
 
-    The remaining weights are not rescaled, so that the row sums to less than 1.
+    The remaining weights are not rescaled; the row then sums to less than 1.
     """
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
@@ -146,9 +146,9 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
 def _exchange(tests: CausalTests) -> Exchange:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
-    Only items with a correct answer and a distractor are tested. If pronoun, antecedent and distractor are one token
-    each, the result is the same as if the head's value vectors at antecedent and distractor were exchanged. This is
-    path patching from the two candidates to the pronoun through this head.
+    Only items that the model answers correctly and that have a distractor are tested. If pronoun, antecedent and
+    distractor are one token each, the result is the same as if the head's value vectors at antecedent and distractor
+    were exchanged. This is path patching from the two candidates to the pronoun through this head.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)

@@ -1,4 +1,4 @@
-"""Attention-pattern patching: the pronoun's rows are replaced by those of the minimal pair's other sentence.
+"""Attention-pattern patching: the pronoun's attention rows are replaced by those of the minimal pair's other sentence.
 
 Axes are N (items), L (layers), H (heads), Q (tokens of the pronoun) and T (tokens of a sentence).
 """
@@ -21,7 +21,7 @@ from anaphora.base.translation import _
 
 
 class AlignedPatch(NamedTuple):
-    """Outcome of patching attention rows between sentences whose lengths may differ: masks of items, (N,) each."""
+    """Outcome of patching from the minimal pair's other sentence, whose length may differ: masks (N,) of items."""
 
     pairs: Bools  # tested items
     head: Bools  # items whose answer flips when the head under test is patched
@@ -29,7 +29,7 @@ class AlignedPatch(NamedTuple):
 
 
 class PatternPatch(NamedTuple):
-    """Outcome of patching between sentences that differ in one word: boolean masks over the items, (N,) each."""
+    """Outcome of patching from the minimal pair's other sentence, which differs in one word: masks (N,) of items."""
 
     pairs: Bools  # tested items
     skipped: Bools  # items of minimal pairs that are not tested
@@ -95,7 +95,7 @@ def _flipped(
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
-    """Return whether two items differ in one word only, and are both answered correctly but differently."""
+    """Return whether two items differ in one word only, and the model finds a different, right antecedent for each."""
     one, two = tests.subject.tokens[item], tests.subject.tokens[other]
     if len(one.ids) != len(two.ids) or tests.sentences[item].pronoun != tests.sentences[other].pronoun:
         return False
@@ -140,9 +140,10 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
 
 
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
-    """Return the share of answers that flip if the pronoun's rows come from the minimal pair's other sentence.
+    """Return the share of answers that flip if the pronoun's attention rows come from the pair's other sentence.
 
-    An answer flips if it becomes the answer to the other sentence. Only items of the mask `items` count.
+    An answer flips if it becomes the answer to the other sentence of the minimal pair. Only items of the mask
+    `items` count.
     """
     pairs = items & patch.pairs
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head

@@ -79,26 +79,26 @@ class Subject(Protocol):
         """Yield each item's index and attention maps (L, H, queries, keys), in any order."""
 
     def scores(self) -> Scores:
-        """Return the unedited model's scores of the candidates, (N, M + 1)."""
+        """Return the unedited model's scores of the candidates, (N, M + 1; "none of them" last)."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores of the candidates, (N, M + 1), if the given heads are ablated at every token.
+        """Return the scores, (N, M + 1; "none of them" last), if the given heads are ablated at every token.
 
         Raises:
             UserError: `mode` is not one of `ABLATION_MODES`.
         """
 
     def knocked_out(self, edges: Edges) -> Scores:
-        """Return the scores of the candidates, (N, M + 1), if the given edges are masked before the softmax."""
+        """Return the scores, (N, M + 1; "none of them" last), with the attention edges masked before the softmax."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """Return the scores of the candidates, (N, M + 1), if the values along the given edges are zeroed.
+        """Return the scores, (N, M + 1; "none of them" last), if the values along the given attention edges are zeroed.
 
         The attention weights do not change.
         """
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """Return the scores of the candidates, (N, M + 1), if the pronoun's rows are replaced in the given heads.
+        """Return the scores, (N, M + 1; "none of them" last), with the pronoun's attention rows replaced in some heads.
 
         Args:
             rows: new attention rows of the Q tokens of each patched item's pronoun, (L, H, Q, T), keyed by the item's
@@ -169,7 +169,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of the candidates of all items, (N, M + 1), under an intervention.
+        """Return the scores of all items' candidates, (N, M + 1; "none of them" last), under an intervention.
 
         Args:
             intervention: function from the index of a batch to the edits for that batch.
@@ -183,7 +183,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function from the index of a batch to the edges in that batch, as flat positions keyed by head."""
+        """Return a function from the index of a batch to its attention edges, as flat positions keyed by head."""
 
     @abstractmethod
     def _mean_output(self) -> dict[int, Tensor]:

@@ -1,1 +1,1 @@
-"""Evidence on a run: scores of the chosen head, protocol, controls and verdict, with the classes of metrics.json."""
+"""Evidence on a run: the scores of the chosen head, the protocol, the controls, the verdict, and their data classes."""

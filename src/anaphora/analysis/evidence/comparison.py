@@ -29,7 +29,7 @@ MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """Spread of each of `MEASURES` over runs, for one language and cue category (`kind`: "set", "role" or "all")."""
+    """Spread of each of `MEASURES` over runs, for one language and cue category (`kind`, or "all")."""
 
     language: str
     kind: str
@@ -51,7 +51,7 @@ class GroupSpread:
 
 @dataclass(frozen=True, kw_only=True)
 class RowDivergence:
-    """Divergence between the pronoun's rows in the chosen heads of two runs, for one language."""
+    """Divergence between the pronoun's attention rows in the chosen heads of two runs, for one language."""
 
     run: str
     other: str
@@ -64,7 +64,7 @@ class RowDivergence:
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
     """Return the spread of every measure over the runs, by language and cue category (`kind`).
 
-    The kinds are "all" (all main items of a language), "set" (set cues) and "role" (role cues).
+    There is also a kind "all" for all main items (`Example.is_main`) of a language.
     """
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
@@ -108,7 +108,7 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return, for each pair of runs, the divergence between the pronoun's rows in their chosen heads, by language.
+    """Return the divergence between the pronoun's attention rows in the chosen heads, by pair of runs and language.
 
     Only main items (`Example.is_main`) count.
 
@@ -144,7 +144,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 
 
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
-    """Return, for each pair of runs, the Jensen-Shannon divergence (Lin 1991) between the pronoun's rows over words.
+    """Return the Jensen-Shannon divergence (Lin 1991) of the pronoun's attention rows over words, by pair of runs.
 
     Head indices have no common meaning across seeds, so each run is compared in the head that it chose itself.
 

@@ -183,9 +183,9 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         measured: items to report, of which only main items (`Example.is_main`) count.
 
     Returns:
-        Accuracies by language and cue category (`kind`: "set" or "role"; "all" in a language whose items have no
-        `kind`). `as_expected` is None if the expectation covers none of these kinds. If an accuracy is above chance
-        although the expectation is that it is near chance, `observed` also states what follows from this.
+        Accuracies by language and cue category (`kind`; "all" in a language whose items have none), and their
+        comparison with the expectation, which may cover only some kinds: `as_expected` is None if it covers none of the
+        items. If an accuracy is above chance although it should be near chance, `observed` also states what follows.
 
     Raises:
         UserError: no main item of `development` can be scored, or the control has no attention maps.

@@ -65,10 +65,10 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """Facts about the encoder that limit claims about its heads.
+    """Facts about the encoder that limit what its attention heads can show.
 
     Attributes:
-        values: values that attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
+        values: vectors that attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
     """
 
     values: str
@@ -94,7 +94,7 @@ class ChosenHead:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedProtocol:
-    """Protocol that is fixed before anything is measured.
+    """Protocol of an evaluation, fixed before anything is measured.
 
     Attributes:
         metric: name of the main measure.
@@ -102,7 +102,7 @@ class FixedProtocol:
         direction: direction of attention in the main measure, from the pronoun to the candidates.
         split: name of the reported split.
         alpha: significance level; corrected p-values below it count as significant.
-        hash: hash of the protocol, the verdict's rules and the run's settings.
+        hash: hash of the protocol, the rules that decide the `Verdict`, and the run's settings.
     """
 
     metric: str
@@ -130,7 +130,7 @@ class Provenance:
     """Numbers of items and untrained models, and hashes of the weights, the items and the code of a measurement.
 
     Attributes:
-        items: approximate number of main items for causal tests and for maps other than raw attention.
+        items: approximate number of main items (`Example.is_main`) for causal tests and maps other than raw attention.
         untrained: number of untrained models.
         weights, data, code: hashes, as in `MeasuredOn`.
     """
@@ -153,7 +153,7 @@ class Control:
 
     Attributes:
         run, seed: name and seed of the trained control.
-        languages: accuracies by language and cue category (`kind`: "set", "role" or "all").
+        languages: accuracies by language and cue category (`kind`, or "all").
         as_expected: whether the result is the expected one; None if the measured items cannot show it.
         expected, observed: expected and observed result in words.
         measured_on: hashes of the measured weights, items and code. None in files of earlier versions; the control then
@@ -171,10 +171,10 @@ class Control:
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """Outcome of one rule of the verdict.
+    """Outcome of one of the rules (criteria) that decide a `Verdict`.
 
     Attributes:
-        rule, question: name of the rule, and the question that it answers.
+        rule, question: name of the rule, and the rule in the form of a question.
         value, interval: measured value in the rule's unit (`verdict.UNITS`), and its 95 % interval; None if unknown.
         needed: the threshold in words.
         passed: whether the rule passes; None if it could not be checked.
@@ -190,9 +190,9 @@ class VerdictRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Verdict on the claim that a run's head picks antecedents, with the outcomes of the verdict's rules.
+    """Verdict on whether a run's head picks antecedents, with the outcomes of the rules (criteria) that decide it.
 
-    A verdict is for one language and one cue category (set cues, role cues, or all items).
+    A verdict is for one language and one cue category (`kind`), or for all items of a language that have none.
     """
 
     verdict: str
@@ -201,7 +201,7 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """Scores of a run, and the evidence for and against the chosen head.
+    """Scores of a run, and all results that show whether the chosen head picks antecedents.
 
     Attributes:
         seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
@@ -209,15 +209,17 @@ class Evidence:
         split: name of the scored split.
         languages: scores on main items (`Example.is_main`) by language.
         strata: scores on all other items by language and stratum (group of items that are built in the same way).
-        levels: scores by language and level (`level_scores`). The level tells whether an item's predicate and state
-            occur together in training in both voices, in one voice or not at all. None if no item has a level.
+        levels: scores by language and level (`level_scores`). The level tells in how many voices (active, passive) an
+            item's predicate occurs in training with its state, the phrase that describes the pronoun's referent: both,
+            one or none. `levels` is None if no item has a level.
         factors: accuracies by factor (attribute of an item by which results are grouped) and language.
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
         untrained_models: number of untrained models that were measured.
         train_seconds: duration of the training in seconds.
-        reads_candidates: whether the prediction head reads the candidates' states, so that no attention is needed.
-        verdict: verdicts on the claim about the head; the causal rules test all heads of its layer together.
-        verdict_at_head: verdicts for which the causal rules test only the head itself.
+        reads_candidates: whether the prediction head compares the hidden states of pronoun and candidates. Such a head
+            can work without attention between them.
+        verdict: verdicts on whether the head picks antecedents; rules on causal tests are checked for its whole layer.
+        verdict_at_head: verdicts in which rules on causal tests are checked for the head alone.
         dropped: number of items left out of the scores, by reason.
         undecided: number of scored items on which right and wrong answers tie for the highest score. The correctness of
             such an item is the share of tied answers that are right. None in files of earlier versions.
@@ -277,7 +279,7 @@ class Evidence:
 
     @property
     def scores(self) -> Groups[Cell]:
-        """Return the scores on main items by language and cue category (`kind`: "set", "role" or "all")."""
+        """Return the scores on main items (`Example.is_main`) by language and cue category (`kind`, or "all")."""
         return {language: {ALL: whole, **whole.by_kind} for language, whole in self.languages.items()}
 
     @property
@@ -303,15 +305,12 @@ class Evidence:
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
-    """Return the result for a language and cue category (`kind`: "set", "role" or "all"); None if not measured."""
+    """Return the result for a language and cue category (`kind`, or "all"); None if not measured."""
     return (part or {}).get(language, {}).get(kind)
 
 
 def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, result) for each language and cue category.
-
-    The kinds are, in this order, "all" (all items of the language), "set" (set cues) and "role" (role cues).
-    """
+    """Yield (language, kind, result): in each language first for "all" items, then for each cue category (`kind`)."""
     for language, kinds in (part or {}).items():
         for kind in (ALL, *KINDS):
             if kind in kinds:
@@ -319,7 +318,7 @@ def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
 
 
 def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, result) for each language and cue category ("set" or "role") on which claims are tested.
+    """Yield (language, kind, result) for each language and cue category (`kind`), the groups that get a verdict.
 
     A language whose items have no cue category has the kind "all" instead.
     """

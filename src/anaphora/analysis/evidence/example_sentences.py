@@ -22,7 +22,7 @@ _QUAD = 4  # two cues by two orders
 
 @dataclass(frozen=True, eq=False)
 class ExampleSentence:
-    """Example sentence with its attention maps, the model's answer, and the correctness of answer and head."""
+    """Example sentence with its attention maps, the model's answer, and whether answer and chosen head are right."""
 
     record: AttentionRecord
     row: WordRow
@@ -37,7 +37,7 @@ MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
 
 
 def maps_of_run(headline: Headline) -> MapsOf:
-    """Return a function from the index of a record to the maps of the record's sentence in the run's model."""
+    """Return a function from the index of a record in `headline` to the attention maps of its sentence."""
     run, records = headline.run, headline.capture.records
     return lambda number: sentence_maps(run.model, run.tokenizer, records[number].example)[1]
 
@@ -88,9 +88,10 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return the records of a language's first main item on which the head is right and the first on which it is wrong.
+    """Return the records of a language's first item on which the head is right, and of the first on which it is wrong.
 
-    The records have the keys "right" and "wrong"; a key is missing if there is no such item.
+    Only main items (`Example.is_main`) count. The records have the keys "right" and "wrong"; a key is missing if there
+    is no such item.
     """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
@@ -102,7 +103,7 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 
 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
-    """Return the indices of at most `most` main items, sorted by language and index.
+    """Return the indices of at most `most` main items (`Example.is_main`), sorted by language and index.
 
     Items are taken in turn from groups that share language, cue type, and correctness of answer and head.
     """

@@ -145,9 +145,9 @@ def measure_headline(
         data: hash of the development and evaluated items; computed if None.
 
     Raises:
-        UserError: there are no development items, none of them is a main item that can be scored (unless `chosen` is
-            given), no item of `measured` can be scored, an item's antecedents are not among the candidates that its cue
-            may select (`Example.focal`), or the model has no attention maps.
+        UserError: there are no development items, none of them is a main item (`Example.is_main`) that can be
+            scored (unless `chosen` is given), no item of `measured` can be scored, an item's antecedents are not among
+            the candidates that its cue may select (`Example.focal`), or the model has no attention maps.
     """
     if not development:
         raise UserError(
@@ -192,9 +192,9 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error that no main item of a split can be scored.
+    """Return the error to raise if no main item (`Example.is_main`) of a split can be scored.
 
-    The message gives the number of items that are left out for each reason.
+    Its message gives the number of items that are left out for each reason.
     """
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
@@ -259,7 +259,7 @@ def untrained_correctness(
         (R, N), NaN on items outside a model's subset.
 
     Raises:
-        UserError: a model has no main development item, or was measured on an item outside `examples`.
+        UserError: a model has no main development item (`is_main`), or was measured on an item outside `examples`.
     """
     item_numbers = indices_by(examples)
     rows = []

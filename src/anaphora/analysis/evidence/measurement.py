@@ -71,8 +71,8 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
-        UserError: the stored controls are damaged, no main item can be scored, or a file cannot be written; also the
-            errors of `evaluation_splits` and `measure_headline`.
+        UserError: the stored controls are damaged, no main item (`Example.is_main`) can be scored, or a file cannot be
+            written; also the errors of `evaluation_splits` and `measure_headline`.
     """
     folder = folder or run.directory
     # before the work, because they may be damaged
@@ -149,7 +149,7 @@ class MeasuredModel:
 
     @cached_property
     def map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map for the items in `examples`, keyed by the name of the map.
+        """Return the pronoun's rows in each kind of attention map, for the items in `self.examples`, keyed by kind.
 
         Integrated gradients are left out if the model has no prediction head. If the items have more than
         `MAX_ATTRIBUTED_TOKENS` tokens in total, integrated gradients are computed for a sample of the items.
@@ -157,7 +157,7 @@ class MeasuredModel:
         return _map_rows(self.headline.run, self.examples)
 
     def development_map_rows(self) -> dict[str, MapRows]:
-        """Return the pronoun's rows in each kind of map for the items in `development`, in the form of `map_rows`."""
+        """Return the pronoun's rows in each kind of attention map, for the development items; see `map_rows`."""
         return _map_rows(self.headline.run, self.development)
 
     def causal_tests(self) -> Causal | None:
@@ -176,12 +176,12 @@ class MeasuredModel:
 def measure_evidence(
     headline: Headline, development: Sequence[Example], items: int, fixed: Protocol, progress: Progress = no_progress
 ) -> Evidence:
-    """Measure all evidence for and against the chosen head, except controls and verdict.
+    """Measure all of a run's `Evidence` except controls and verdict.
 
     Args:
         development: items on which, for each map other than raw attention, the best head or layer is chosen.
-        items: approximate number of main items for these maps and the causal tests; items of a group such as a quad are
-            kept together.
+        items: approximate number of main items (`Example.is_main`) for these maps and the causal tests; items of the
+            same group (`Example.group`) are kept together.
 
     Raises:
         UserError: no main item could be scored.
@@ -207,10 +207,10 @@ def measure_evidence(
 
 
 def row_evidence(measurement: Measurement) -> Evidence:
-    """Compute the scores and all measures that need only a model's answers and the pronoun's rows.
+    """Compute the scores and all measures that need only a model's answers and the pronoun's attention rows.
 
     Raises:
-        UserError: none of the main items (`Example.is_main`), on which the claims rest, could be scored.
+        UserError: no main item (`Example.is_main`) could be scored.
     """
     scores = measurement.measured
     if not any(example.is_main for example in scores.examples):

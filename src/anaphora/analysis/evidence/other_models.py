@@ -1,8 +1,8 @@
-"""Evidence on models from other libraries: the same scores, statistics and causal tests.
+"""Evidence on models from other libraries: the same scores, statistics and causal tests as for runs.
 
 The pronoun's attention rows are given as `AttentionRecord`s; `record.from_arrays` makes a record from any attention
-maps. Causal tests need a `Subject`, the model under test, which computes answers with edges knocked out, heads ablated
-or rows patched.
+maps. Causal tests need a `Subject`, the model under test, which computes answers with attention edges knocked out,
+heads ablated or attention rows patched.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def evidence_from_records(
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a
-            development sentence, or no main item can be scored.
+            development sentence, or no main item (`Example.is_main`) can be scored.
     """
     fixed = fixed or Protocol()
     _check_disjoint(development, measured)

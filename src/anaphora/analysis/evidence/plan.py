@@ -16,10 +16,10 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 @dataclass(kw_only=True)
 class Protocol:
-    """Settings that are fixed before anything is measured.
+    """Settings of an evaluation that are fixed before anything is measured.
 
-    The report shows a single hash. It covers these settings, the main measure with its map, direction and split, the
-    thresholds of the verdict, and the run's settings.
+    The report shows a hash of the whole protocol. It covers these settings, the main measure with its map, direction
+    and split, the thresholds of the verdict, and the run's settings.
     """
 
     alpha: float = 0.05  # significance level; corrected p-values below it count as significant

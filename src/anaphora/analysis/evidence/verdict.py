@@ -1,4 +1,4 @@
-"""Verdict on the claim about a run's head, by the same rules for every run, and the protocol with its hash."""
+"""Verdict on whether a run's head picks antecedents, by the same rules for every run; protocol with its hash."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict on the chosen head alone.
 
-    The result is as in `verdict`, but the causal rules test only this head instead of all heads of its layer.
+    The result is as in `verdict`, but the rules on causal tests are checked for this head instead of its whole layer.
     """
     return _verdicts(evidence, alpha, _rows_of_head)
 
@@ -133,7 +133,7 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Return the outcome of the rule that quad accuracy exceeds every baseline's accuracy on single items.
+    """Check whether quad accuracy exceeds every baseline's accuracy on single items.
 
     A quad consists of four sentences: two cues, each with both orders of the names. The head must be right on all four.
     A baseline's accuracy on single items is an upper limit of its quad accuracy.
@@ -158,10 +158,10 @@ def _quads(cell: Cell) -> VerdictRow:
 
 
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
-    """Return the outcomes of the causal rules, tested on all heads of the chosen head's layer together.
+    """Check the rules on causal tests, for all heads of the chosen head's layer together.
 
-    Patching uses the minimal pairs that differ in one word. If there are none, all minimal pairs are used. The patching
-    rule is not decided if its value has no interval, for example because all pairs come from one template.
+    Patching uses the minimal pairs that differ in one word. If there are none, all minimal pairs are used. The rule on
+    patching is not decided if its value has no interval, for example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (
@@ -202,11 +202,11 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 
 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
-    """Return the outcomes of the causal rules, tested on the chosen head alone.
+    """Check the rules on causal tests, for the chosen head alone, and the rule "the pronoun and no other word".
 
-    A rule is not decided if its value has no interval. The value of the last rule is the ratio of two weights on the
-    antecedent: from the pronoun, and from the best other word. It is decided if the difference of the two weights has
-    an interval.
+    A rule is not decided if its value has no interval. The value of "the pronoun and no other word" is the ratio of two
+    weights on the antecedent: from the pronoun, and from the best other word. It is decided if the difference of the
+    two weights has an interval.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
@@ -298,10 +298,10 @@ DIRECTION = "pronoun_to_candidate"
 def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
     """Return the protocol that a report shows; the main measure, its map and its direction are constants.
 
-    The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the verdict's rules and the run's
-    settings, written as sorted JSON. For a model from another library, the name of the model replaces the settings. The
-    run's name, its output folder and the settings for resuming a run are not part of the hash, so that a copy of a run
-    has the same hash.
+    The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the rules that decide the verdict, and
+    the run's settings, written as sorted JSON. For a model from another library, the name of the model replaces the
+    settings. The run's name, its output folder and the settings for resuming a run are not part of the hash, so that a
+    copy of a run has the same hash.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}

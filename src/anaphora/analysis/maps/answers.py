@@ -40,7 +40,7 @@ class Answers:
 
     @classmethod
     def from_scores(cls, examples: Sequence[Example], scores: NDArray[np.floating]) -> Answers:
-        """Return the answers with the highest scores; `scores` is (N, M + 1)."""
+        """Return the answers with the highest scores; `scores` is (N, M + 1), with "none of them" last."""
         strongest = scores.argmax(axis=1).astype(np.int64)
         candidates = np.where(strongest == scores.shape[1] - 1, NO_CANDIDATE, strongest)
         return cls(candidates, shares_right(scores, right_answers(examples, scores.shape[1])))

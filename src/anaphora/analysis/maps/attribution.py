@@ -138,7 +138,7 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
 
 
 def _scores(model: PronounModel, batch: Batch, context: AttentionContext, embedded: Tensor) -> Tensor:
-    """Return the prediction head's scores (N, M + 1) for the input embeddings `embedded` (R, T, W)."""
+    """Return the prediction head's scores (N, M + 1; "none of them" last) for the input embeddings (R, T, W)."""
     queries = batch.row_and_token(batch.query_positions)
     rows = []
     for layer in layer_passes(model.encoder.layers, replace(context, embeddings=embedded)):

@@ -174,7 +174,7 @@ def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batchin
 def batch_scores(
     model: PronounModel, data: EncodedSplit, batching: Batching
 ) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
-    """Yield the indices of each batch's items and the scores of their answers, (n, M + 1)."""
+    """Yield the indices of each batch's items and the scores of their answers, "none of them" last: (n, M + 1)."""
     for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         with torch.inference_mode():
             on_device = batch.to(model.device)

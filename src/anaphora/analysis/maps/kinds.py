@@ -72,7 +72,7 @@ class MapRows:
 def pronoun_maps(
     model: PronounModel, data: EncodedSplit, batching: Batching, names: Collection[str] = tuple(MAP_GRANULARITY)
 ) -> dict[str, MapRows]:
-    """Return the pronoun's rows in the named maps, from one pass over a split.
+    """Return the pronoun's rows in the named attention maps, from one pass over a split.
 
     A row is the mean over the pronoun's tokens and sums to 1, as `score_records` expects. Integrated gradients take
     `INTEGRATION_STEPS` further passes and have one row per text: the tokens' absolute contributions to the answer,
@@ -83,8 +83,8 @@ def pronoun_maps(
         names: maps to compute, keys of `MAP_GRANULARITY`.
 
     Returns:
-        Rows keyed by the name of the map, in the order of the split. The rows of attention flow lack the texts that are
-        too long for the computation of the flow (`MAX_FLOW_TOKENS`).
+        Rows keyed by the name of the map, in the order of the split. There are no rows of attention flow for texts that
+        are too long for its computation (`MAX_FLOW_TOKENS`).
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
@@ -170,11 +170,11 @@ def _attribution_shares(model: PronounModel, batch: Batch) -> Tensor:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """Return the tokens of one sentence and its maps by name, except flow and integrated gradients.
+    """Return the tokens of one sentence and its attention maps by name, except flow and integrated gradients.
 
     Returns:
-        The tokens; "raw" and "norm" (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each
-        row sums to 1.
+        The tokens; and the maps "raw" and "norm", (L, H, queries, keys), and "rollout" and "value_zeroing",
+        (L, 1, queries, keys). Each row of a map sums to 1.
 
     Raises:
         UserError: the model has no attention maps.

@@ -47,8 +47,8 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
     """Return attention flow: the maximum flow from a token's state in each layer to each embedding.
 
     The states of all layers are nodes. The edge from state i of layer l to state j of layer l - 1 has the capacity
-    (A_l / 2 + I / 2)_ij. From the third layer on, each layer and embedding is a maximum-flow problem, so inputs must be
-    short. The mean maps over heads, A_l, are (L, T, T); the flow is (L, T), and each row sums to 1.
+    (A_l / 2 + I / 2)_ij. From the third layer on, a maximum-flow problem is solved for each layer and embedding, so
+    inputs must be short. The mean maps over heads, A_l, are (L, T, T); the flow is (L, T), and each row sums to 1.
     """
     capacities = np.rint((maps + np.eye(maps.shape[1])) / 2 * CAPACITY_SCALE).astype(np.int32)
     flows = np.array([_flows(capacities[: number + 1], token) for number in range(len(maps))], dtype=np.float64)

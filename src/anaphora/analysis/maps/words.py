@@ -1,7 +1,7 @@
 """Conversion of token maps to word maps: a sum over a word's tokens as keys, a mean over its tokens as queries.
 
-Axes are L (layers), H (heads), T (tokens), W (words) and M (candidates). Rows keep their sum, as in Clark et al. 2019,
-section 4.1.
+Axes are L (layers), H (heads), T (tokens), W (words) and M (candidates). The sum of an attention row stays the same, as
+in Clark et al. 2019, section 4.1.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class WordRow:
 
 
 def attending_layers(weights: NDArray[np.float32]) -> list[int]:
-    """Return the indices of the layers with attention: those with a weight above 0, from weights (L, ...)."""
+    """Return the indices of the layers with attention: those with an attention weight above 0 (`weights`, (L, ...))."""
     return [number for number, layer in enumerate(weights) if layer.any()]
 
 
 def word_weights(record: AttentionRecord) -> WordRow:
-    """Sum a record's weights over the tokens of each word; each special token has a column of its own."""
+    """Sum a record's attention weights over the tokens of each word; each special token has a column of its own."""
     columns = word_columns(record.words)
     spans = word_spans(record.spans, columns)
     labels = word_labels(record.example.text, spans, record.special)
@@ -98,9 +98,10 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
 
 
 def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
-    """Return the weight on each candidate, summed over the distinct tokens of its mentions: (L, H, M).
+    """Return the pronoun's attention weight on each candidate, summed over its mentions: (L, H, M).
 
-    A token that overlaps two candidates is divided between them in proportion to the overlap in characters.
+    Each token of the mentions counts once. The weight on a token that overlaps two candidates is divided between them
+    in proportion to the overlap in characters.
     """
     listed = [(*span, index) for index, spans in enumerate(record.example.candidates) for span in spans]
     spans, tokens = np.array(listed, dtype=np.int64), np.array(record.spans, dtype=np.int64).reshape(-1, 2)

@@ -27,10 +27,10 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Drop in accuracy from knocking out the antecedent's edge, minus the drop from knocking out a matched edge.
+    """Drop in accuracy from knocking out the antecedent's edge, minus the drop from knocking out a control edge.
 
-    Of the kinds of matched edge, the one with the largest drop is used. The difference is None if there are no matched
-    edges.
+    Of the kinds of control edge (`MATCHED_EDGES`), the one with the largest drop is used. The difference is None if
+    there are no control edges.
     """
 
     value: float | None
@@ -42,10 +42,10 @@ class Knockout:
     """Drops in task accuracy for each kind of attention edge that is knocked out.
 
     The edges lead from the pronoun to the antecedent ("gold"), to the distractor with the largest weight
-    ("distractor"), or to the cue ("cue"). Edges that are matched to the antecedent's edge as controls are called
-    "matched_*". The entry "value_zeroing" is the drop if the values along the antecedent's edge are zeroed instead. In
-    the scope "head", "value_zeroing_others" is the drop if the values along the pronoun's edges to all other tokens are
-    zeroed.
+    ("distractor"), or to the cue ("cue"). Control edges, with as many keys as the antecedent's edge, are called
+    "matched_*" (`MATCHED_EDGES`). The entry "value_zeroing" is the drop if the values along the antecedent's edge are
+    zeroed instead. In the scope "head", "value_zeroing_others" is the drop if the values along the pronoun's edges to
+    all other tokens are zeroed.
     """
 
     gold_minus_matched: Difference
@@ -67,8 +67,9 @@ class SingleAblation:
 class CumulativeAblation:
     """Drops in task accuracy when the best k heads are ablated, and when random sets of heads are ablated.
 
-    A random set has as many heads in each layer as the set of the best k heads. `random` is the spread of the drops
-    over those random sets that differ from the set of the best k heads; None if all are equal to it.
+    Heads are ranked by their accuracy on the development split (`ranked_heads`). A random set has as many heads in each
+    layer as the set of the best k heads. `random` is the spread of the drops over those random sets that differ from
+    the set of the best k heads; None if all are equal to it.
     """
 
     k: int
@@ -87,7 +88,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """Share of correct answers that change to the answer of the minimal pair's other sentence; None without pairs."""
+    """Share of right answers that change to the antecedent of the minimal pair's other sentence; None without pairs."""
 
     flipped: float | None
     interval: Interval | None
@@ -95,7 +96,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """Share of correct answers that flip when the best k heads are patched; None if there are no pairs."""
+    """Share of correct answers that flip (`Flipped`) when rows of the best k heads are patched; None without pairs."""
 
     k: int
     flipped: float | None
@@ -103,10 +104,13 @@ class FlippedByCount:
 
 @dataclass(frozen=True, kw_only=True)
 class AlignedPatching:
-    """Results of patching the pronoun's rows between sentences whose lengths may differ, aligned token by token.
+    """Results of patching the pronoun's attention rows between the sentences of a minimal pair, aligned token by token.
+
+    The lengths of the two sentences may differ.
 
     Attributes:
-        pairs: number of items in minimal pairs whose two sentences have different, correct answers.
+        pairs: number of items in minimal pairs of which the model answers both sentences correctly, with different
+            antecedents.
         head, layer: results with the head under test patched, and with all heads of its layer patched.
     """
 
@@ -117,10 +121,11 @@ class AlignedPatching:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternPatching:
-    """Results of patching the pronoun's rows with those of the minimal pair's other sentence.
+    """Results of replacing the pronoun's attention rows by those of the minimal pair's other sentence.
 
     Attributes:
-        pairs: number of items in minimal pairs that differ in one word, with different, correct answers.
+        pairs: number of items in minimal pairs that differ in one word, and of which the model answers both sentences
+            correctly, with different antecedents.
         skipped: number of items in other minimal pairs.
         head: results with the head under test patched.
         layer, all_layers: results with all heads of that head's layer patched, and with all heads patched.
@@ -147,7 +152,9 @@ class PatternPatching:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedMass:
-    """Effects of removing equal weight from the head's edge to the antecedent, or from all its other edges together.
+    """Effects of removing equal attention weight from the antecedent, or from all other tokens together, in one head.
+
+    The weights are those of the pronoun's attention edges.
 
     Attributes:
         mass: removed weight.
@@ -167,17 +174,17 @@ class RemovedMass:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadLevel:
-    """Effects of the chosen head alone.
+    """Effects of editing the pronoun's attention edges in the chosen head alone.
 
     Attributes:
         antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to antecedent
             are zeroed.
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
-        pairs: number of items in minimal pairs whose two sentences have different, correct answers; their lengths may
-            differ.
-        patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's row comes
-            from there.
-        exchange_items: number of items with a correct answer and a distractor.
+        pairs: number of items in minimal pairs of which the model answers both sentences correctly, with different
+            antecedents; the sentences' lengths may differ.
+        patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's attention row
+            comes from there.
+        exchange_items: number of items that have a distractor and are answered correctly by the model.
         exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.
         doses: effects of removing the same weight from the edge to the antecedent, or from the pronoun's other edges.
@@ -233,7 +240,7 @@ class CausalCell:
 
 @dataclass(frozen=True, kw_only=True)
 class Causal:
-    """Results of the causal tests of one head, by language and cue category (`kind`: "set", "role" or "all")."""
+    """Results of the causal tests of one head, by language and cue category (`kind`, or "all")."""
 
     items: int
     head: HeadPosition

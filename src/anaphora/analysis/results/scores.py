@@ -108,7 +108,7 @@ class Cell:
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.
         intervals: 95 % intervals of the measures above, except chance.
-        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty if the group is a cue type.
+        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty for a single cue type.
     """
 
     items: int
@@ -160,7 +160,8 @@ class LanguageScores(Cell):
 
     Attributes:
         items_digest: hash of the items, equal for runs scored on the same items; None in files of earlier versions.
-        set, role: scores on items with set cues and with role cues; None if there are no such items.
+        set, role: scores on items of the two cue categories (`kind`): the words alone decide ("set"), or it matters who
+            did what to whom ("role"). None if there are no such items.
         types: scores by cue type (such as gender or causality), without baselines.
         worst_template: scores on the template with the lowest candidate accuracy; None if the items have no templates.
     """
@@ -173,7 +174,7 @@ class LanguageScores(Cell):
 
     @property
     def by_kind(self) -> dict[str, Cell]:
-        """Return the scores on the items of each cue category that occurs, keyed by its name: "set" or "role"."""
+        """Return the scores on the items of each cue category (`kind`) that occurs, keyed by the category."""
         return {kind: cell for kind in KINDS if (cell := getattr(self, kind)) is not None}
 
 

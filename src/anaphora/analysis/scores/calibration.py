@@ -32,7 +32,7 @@ class LanguageCalibration:
 
 
 def shares_at(logs: Floats, temperature: float) -> Floats:
-    """Return the probabilities of answers at a temperature, from log-probabilities (N, M + 1) or (M + 1,)."""
+    """Return probabilities of answers at a temperature; in `logs`, (N, M + 1) or (M + 1,), "none of them" is last."""
     scaled = logs / temperature
     shares = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))

@@ -28,8 +28,7 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
     """Yield the groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
 
-    For each language, there is a group for each cue category that occurs (`kind`: "set" or "role"), then one for all
-    main items ("all").
+    For each language, there is a group for each cue category that occurs (`kind`), then one for all main items ("all").
     """
     main = is_main(examples)
     languages = languages_of(examples)
@@ -53,10 +52,10 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the groups of items on which claims are tested, as (language, kind, mask (N,)).
+    """Return the groups of main items that get a verdict of their own, as (language, kind, mask (N,)).
 
-    There is a group for each language and cue category ("set" or "role"). A language whose items have no cue category
-    has one group, "all".
+    There is a group for each language and cue category (`kind`). A language whose items have no cue category has one
+    group, "all".
     """
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}

@@ -1,6 +1,6 @@
-"""Scores of every attention head from the pronoun's row of each item, and the selection of one head.
+"""Scores of every attention head from the pronoun's attention row of each item, and the selection of one head.
 
-Axes are N (items), L (layers), H (heads) and M (candidates). A head picks by argmax (Clark et al. 2019, section 4.3).
+Axes are N (items), L (layers), H (heads) and M (candidates). A head picks the highest-weighted candidate.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BATCH_WEIGHTS = 4_000_000  # weights concatenated at once: 16 MB for sentences 
 
 @dataclass(frozen=True, eq=False)
 class HeadScores:
-    """Scores of every head's pronoun row on every item.
+    """Scores of every head on every item, computed from the pronoun's attention row.
 
     Measures are (N, L, H) float32, NaN in layers without attention.
 
@@ -180,7 +180,7 @@ def choose_head(scores: HeadScores) -> Head:
     """Return the first of `ranked_heads`; its accuracy on the same items is biased upwards by the selection.
 
     Raises:
-        UserError: there is no main item.
+        UserError: there is no main item (`Example.is_main`).
     """
     return ranked_heads(scores)[0]
 
@@ -211,13 +211,13 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
-    """Return each head's macro candidate accuracy on the main items, (L, H); NaN in layers without attention."""
+    """Return each head's candidate accuracy on main items, by `macro_weights`, (L, H); NaN without attention."""
     main = scores.select(is_main(scores.examples))
     return np.asarray(np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy))
 
 
 def mean_chance(scores: HeadScores) -> float:
-    """Return chance on the main items: the macro mean of the share of candidates that are antecedents."""
+    """Return chance on main items: the mean share of candidates that are antecedents, weighted by `macro_weights`."""
     main = scores.select(is_main(scores.examples))
     return float(macro_weights(main.examples) @ main.chance)
 
@@ -355,7 +355,7 @@ def _reciprocal_rank(
 
 
 def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArray[np.bool_]) -> NDArray[np.floating]:
-    """Return `HeadScores.open_accuracy` from weights (P, K) and the mask of the antecedents (n, M): (n, P)."""
+    """Return `HeadScores.open_accuracy`, (items, heads), from weights (heads, tokens) and antecedents (items, M)."""
     textual = np.flatnonzero(laid.words >= 0)
     owner, word = laid.owner[textual], laid.words[textual]
     starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))

@@ -97,10 +97,10 @@ def cluster_interval(
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    Each draw relabels the antecedents of main items (`Example.is_main`, `_permutation_null`); all heads get the same
-    labels. A head's p-value is the share of draws in which the best head's accuracy is at least this head's observed
-    accuracy. The true labels count as one draw. `choose_head` uses the same accuracy, so the chosen head has the
-    smallest p-value. The result is NaN in layers without attention.
+    Each draw relabels the antecedents of main items (`Example.is_main`), as described in `_permutation_null`; all heads
+    get the same labels. A head's p-value is the share of draws in which the best head's accuracy is at least this
+    head's observed accuracy. The true labels count as one draw. `choose_head` uses the same accuracy, so the chosen
+    head has the smallest p-value. The result is NaN in layers without attention.
 
     Raises:
         ValueError: there are no main items.
@@ -173,7 +173,7 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     cue may pick.
 
     `pointed` holds the strongest candidates of the K heads (`strongest_candidates`), (N, K, M). Each accuracy is a
-    macro mean over combinations of language, cue category (`kind`: set cue or role cue) and cue type.
+    macro mean over combinations of language, cue category (`kind`) and cue type.
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")

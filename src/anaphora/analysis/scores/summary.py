@@ -110,8 +110,8 @@ def heads_frame(scores: HeadScores) -> pandas.DataFrame:
     """Return a table with a row per language, layer and head: number of main items and means of the measures.
 
     "macro_candidate_accuracy" is a macro mean of the candidate accuracy: first over the items of each combination of
-    cue category (`kind`: set cue or role cue) and cue type, then over the combinations. A head is chosen by the macro
-    mean that also averages over languages. Layers without attention have no rows.
+    cue category (`kind`) and cue type, then over the combinations. A head is chosen by the macro mean that also
+    averages over languages. Layers without attention have no rows.
     """
     import pandas
 

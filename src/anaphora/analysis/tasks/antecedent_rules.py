@@ -1,8 +1,9 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
-The rules follow Clark et al. 2019, section 4.3; the rule "sieve" goes back to Lee et al. 2011. Here, the rules use only
-English words, and no parse, entity types or speakers. The number of a mention is inferred from word lists, the word
-"and" and the ending -s; the gender is inferred from word lists and the first names of the built-in corpus.
+The rules follow Clark et al. 2019, section 4.3; the rule "sieve" goes back to Lee et al. 2011. Here, the rules use the
+words of an English text, but not its parse, its entity types or its speakers. The number of a mention is inferred from
+word lists, the word "and" and the ending -s; the gender is inferred from word lists and the first names of the built-in
+corpus.
 """
 
 from __future__ import annotations

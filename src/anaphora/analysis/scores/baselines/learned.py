@@ -32,9 +32,9 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 def best_offset(train: Sequence[Example]) -> Policy:
     """Return the positional shortcut that is most accurate in training.
 
-    Some shortcuts choose the candidate with a given index in order of mention, from 0 to 5, counted from the first
-    candidate, from the last candidate, or by distance from the pronoun. Others choose the candidate nearest to a given
-    offset from the pronoun, -40 to 40 words. At most 2,000 training items are used.
+    A positional shortcut chooses the candidate with a given index in order of mention, from 0 to 5, counted from the
+    first candidate, from the last candidate, or by distance from the pronoun; or it chooses the candidate nearest to a
+    given offset from the pronoun, -40 to 40 words. At most 2,000 training items are used.
     """
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)

@@ -59,7 +59,7 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Return the correctness, on each test item, of each shortcut and of the model that gets the factors of `RULE`.
+    """Return the correctness on test items of each shortcut, and of `RULE_MODEL`, which gets the factors in `RULE`.
 
     If a split is large, the shortcuts are fitted in parallel.
 
@@ -110,12 +110,12 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 
 
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
-    """Return the correctness of a shortcut that looks up in training which name is the antecedent in a wording, (N,).
+    """Return the correctness, (N,), of a shortcut that looks up which name was the antecedent in training.
 
     The shortcut selects the first or the second name, whichever was more often the antecedent in training items with
-    the same wording (`WORDING`). In a tie, or if the wording does not occur in training, the correctness is 0.5. The
-    correctness is NaN for items other than those with a role cue and two candidates (`is_of_two`). It is NaN for all
-    items if no training item of this sort has the factor `cue`.
+    the same wording (factors in `WORDING`). In a tie, or if the wording does not occur in training, the correctness is
+    0.5. It is NaN except for items of the cue category "role" (`kind`) with two candidates (`is_of_two`). It is NaN for
+    all items if no training item of this sort has the factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))

@@ -70,7 +70,7 @@ def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean of one contrast of weights over quads, with its interval and the number of quads; None if there are none.
+    """Mean of one of the `Effects` over quads, with its interval and the number of quads; None if there are none.
 
     A quad consists of four items: two cues, each with both orders of the candidates.
     """

@@ -48,7 +48,7 @@ def further_measures(
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
 ) -> Groups[FurtherScores]:
-    """Return the measures of `FurtherScores` for each language and each cue category (set cue or role cue).
+    """Return the measures of `FurtherScores` for each language and each cue category (`kind`).
 
     Args:
         scores: N scored items, of which only main items (`Example.is_main`) count.
@@ -58,7 +58,7 @@ def further_measures(
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
-        {language: {"set", "role" or "all": measures}}:
+        {language: {kind: measures}}, with the kind "all" for all main items:
 
         - "mrr": mean over items of 1 / rank of the antecedent, if the candidates are ranked by the head's weight.
         - "mas": share of items in which the antecedent has the highest maximum attention score

@@ -64,7 +64,7 @@ class HeadRoles:
 def head_roles(
     scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
 ) -> tuple[HeadRoles, ...]:
-    """Return the roles of every head, from the pronoun's rows on main items (`Example.is_main`).
+    """Return the roles of every head, from the pronoun's attention rows on main items (`Example.is_main`).
 
     Args:
         records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.

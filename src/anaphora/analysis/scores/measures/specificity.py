@@ -69,9 +69,8 @@ def pronoun_specificity(
 ) -> Groups[Specificity]:
     """Compare a head's weight on the antecedent from the pronoun with the largest weight from any other word.
 
-    By default the result is grouped by language and cue category (set cue, role cue or all); `by` may define other
-    groups. Every item must have an antecedent. `maps` holds, for each item, its tokens and its attention maps (L, H, T,
-    T).
+    By default the result is grouped by language and cue category (`kind`); `by` may define other groups. Every item
+    must have an antecedent. `maps` holds, for each item, its tokens and its attention maps (L, H, T, T).
     """
     of_items = [
         query_masses(example, tokens, weights[head.layer, head.head])
