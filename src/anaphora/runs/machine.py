@@ -62,8 +62,9 @@ def wait_briefly() -> None:
 def keep_few_kernels() -> None:
     """Let oneDNN cache 64 compiled matrix products instead of 1,024; call this before torch is imported.
 
-    A product is compiled for each number of rows. This number differs between batches, so that training uses most
-    compiled products only once. A user's own values of the environment variables are kept.
+    oneDNN compiles a product anew for matrices with another number of rows. This number differs between batches, so
+    most compiled products are used only once in training. The limits are set in environment variables; values that the
+    user has set are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

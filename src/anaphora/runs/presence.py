@@ -77,7 +77,7 @@ def _runs_and_models_in(folder: Path) -> list[str]:
 
 
 def say_which_run(settings: Any) -> None:
-    """Print which run a command opens, since the default differs between commands; print nothing for several runs."""
+    """Print which run a command opens, since commands differ in their default run; print nothing for several runs."""
     from anaphora.base.console import say
 
     run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)

@@ -73,10 +73,10 @@ def _number(environment: Mapping[str, str], name: str, count_name: str) -> int:
 def until_requeued() -> Iterator[None]:
     """Let a preempted submitit job be requeued after the `with` block; do nothing outside submitit.
 
-    Training ends with KeyboardInterrupt in two cases. If submitit has requeued the job and exits, the SystemExit that
-    submitit raised is raised again. If Lightning has stopped training at the SIGTERM that a cluster sends before a job
-    is preempted, this function waits at most `GRACE_SECONDS` until submitit (at the next signal) or the cluster
-    requeues the job.
+    Training in the block ends with KeyboardInterrupt in two cases. If submitit has already requeued the job, it has
+    raised SystemExit; this exception is raised again. If Lightning has stopped training at the SIGTERM that precedes a
+    preemption, the job is not yet requeued; this function then waits for `GRACE_SECONDS`, during which submitit (at the
+    next signal) or the cluster can requeue the job.
     """
     try:
         yield

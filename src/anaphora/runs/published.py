@@ -45,7 +45,7 @@ def settings_of(folder: Path) -> Config:
 
 
 def published_settings(run: Any, place: str) -> Config:
-    """Return a run's settings from the value `run` of a config.json; `place` names the file in messages."""
+    """Return a run's settings from the value of the key `run` in a config.json; `place` names the file in messages."""
     if not isinstance(run, dict):
         raise UserError(f"{place}: run ({run!r}) must hold the settings of a run")
     return from_plain(run, place)

@@ -86,10 +86,10 @@ def is_pretrained(folder: Path) -> bool:
 
 
 def with_start_model(config: Config) -> Config:
-    """Return a run's settings with the encoder settings of its start model, but with the run's own dropout rates.
+    """Return a run's settings with the encoder settings of the model whose weights it starts from (`config.start`).
 
-    The settings are returned unchanged if there is no start model, or if the run is resumed. A start model on the hub
-    is downloaded.
+    Dropout rates are not taken from this start model. The settings are returned unchanged if there is no start model,
+    or if the run is resumed. A start model on the hub is downloaded.
 
     Raises:
         UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or

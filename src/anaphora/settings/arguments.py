@@ -31,9 +31,9 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
     Brackets around a list are optional; an element with a comma needs quotes. A list must not be given twice; if any
-    other setting is given twice, the last value counts. A slot is a setting that names one of several components, such
-    as `data`. The value of a slot is the name of a component or of a file in `configs`; further arguments can set the
-    component's own settings, as in data=gap data.path=folder.
+    other setting is given twice, the last value counts. A setting with variants, such as `data`, is given as the name
+    of a variant or of a YAML file in `configs`; further arguments can set the variant's own settings, as in
+    data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or
@@ -89,10 +89,10 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse the value of the setting `name` in the class `kind`, according to the type of this setting.
+    """Parse the value of the setting `name` of the settings class `kind`, according to the type of this setting.
 
-    The result is None, a string, or a list of strings. If the setting is a slot or a group of settings, the result is
-    the dictionary of settings that the value names.
+    The result is None, a string, or a list of strings. If the setting has variants or is a group of settings, `value`
+    is the name of a variant or of a YAML file, and the result is a dictionary of settings (`_preset`).
     """
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
@@ -109,13 +109,13 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 
 
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
-    """Return the settings that the option `name` of a config group stands for, as plain values.
+    """Return the settings that <group>=<name> selects on the command line, as plain values.
 
-    These are the settings in the file configs/<group>/<name>.yaml; if there is no such file, or if `name` is a
-    component of the slot, the only setting is `kind`, with the value `name`.
+    These are the settings in the file configs/<group>/<name>.yaml. For a group with variants, the result is
+    {"kind": name} if `name` is a variant or there is no such file.
 
     Raises:
-        UserError: there is no such option.
+        UserError: there is no such file, and the group has no variants.
     """
     path = CONFIGS / group / f"{name}.yaml"
     if name in VARIANTS.get(hint, ()) or not re.fullmatch(r"\w+", name) or not path.exists():

@@ -57,11 +57,11 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Quote the file names in command-line arguments that Hydra would misread, and put lists in brackets.
 
-    For example, Hydra parses the name 2024_10_05 as a number and rejects Chinese characters. A name is not changed if
-    Hydra parses the name as a string, null, list, dictionary or sweep, or if the name refers to another setting
-    (`${...}`). Only settings at the top level get brackets around a list. An entry of a list of strings is quoted
-    unless Hydra parses the entry as a string. In a sweep, lists are not changed, since Hydra splits their values, and
-    only names that Hydra parses as numbers are quoted.
+    For example, Hydra parses the file name 2024_10_05 as a number and rejects Chinese characters. A file name is not
+    changed if Hydra parses it as a string, null, list, dictionary or sweep, or if it refers to another setting
+    (`${...}`). Brackets are put only around lists of top-level settings; in a list of strings, the entries that Hydra
+    would not parse as strings are quoted. In a sweep, where commas separate the values for different jobs, lists are
+    not changed, and a file name is quoted only if Hydra parses it as a number.
     """
     names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
@@ -81,9 +81,10 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 def checked_resume(arguments: Sequence[str]) -> list[str]:
     """Check the arguments of `train` for resuming a run, and return them with some keys renamed.
 
-    New paths of data that were moved are given as `data.path=`, `data.also=` and `data.without=`. These keys become
-    `resume_data.path=`, `resume_data.also=` and `resume_data.without=`, since the kind of the data is in the run's
-    stored settings. If no argument is `resume=`, all arguments are returned unchanged and unchecked.
+    The user gives new paths of moved data as `data.path=`, `data.also=` and `data.without=`. Hydra would need the kind
+    of the data for these keys, which is only in the run's stored settings, so they become `resume_data.path=`,
+    `resume_data.also=` and `resume_data.without=`. Without `resume=`, all arguments are returned unchanged and
+    unchecked.
 
     Raises:
         UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.

@@ -21,7 +21,7 @@ SPLITS = ("train", "dev", "test")
 
 @dataclass(kw_only=True)
 class Data:
-    """Settings of a source of examples or texts. Subclasses with a `kind`, except `NoData`, are options of `data`."""
+    """Settings of a source of examples or texts; data=<kind> selects a subclass by its `kind`, except `NoData`."""
 
     reader: ClassVar[str] = ""  # the module whose `read` returns the items by split and a report; `build` imports it
 
@@ -45,14 +45,14 @@ class Data:
 
 @dataclass(kw_only=True)
 class NoData(Data):
-    """Settings of a run without examples, such as published pretrained weights; users cannot choose this option."""
+    """Data settings of a model without data, such as published pretrained weights; users cannot choose this option."""
 
     kind: str = "none"
 
 
 @dataclass(kw_only=True)
 class ControlledCorpus(Data):
-    """The built-in corpus, mostly of quads: four sentences that combine each of two cues with both candidate orders."""
+    """Built-in corpus, mostly of quads (four sentences that combine each of two cues with both candidate orders)."""
 
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
@@ -199,7 +199,7 @@ class EvaluationCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class Wsc273(EvaluationCorpus):
-    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml or a copy with [MASK], four lines per item."""
+    """Winograd Schema Challenge (Levesque et al. 2012): WSCollection.xml, or a text file with four lines per item."""
 
     kind: str = "wsc273"
     reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
@@ -207,7 +207,7 @@ class Wsc273(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class Pdp60(EvaluationCorpus):
-    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, with [MASK] and four lines per item."""
+    """Pronoun Disambiguation Problems (Morgenstern et al. 2016): PDP.txt, with four lines per item."""
 
     kind: str = "pdp60"
     reader: ClassVar[str] = "anaphora.data.corpora.wsc273"
@@ -267,7 +267,7 @@ class BilingualDocuments(CoreferenceCorpus):
 class LitBank(CoreferenceCorpus):
     """LitBank (Bamman et al. 2020), English novels: a folder of <id>_<title>_brat.txt and <id>_<title>_brat.ann files.
 
-    `seen_in` lists books: a .jsonl(.gz) file with the field `id` or `title`, or a .txt file with one book per line.
+    `seen_in` lists the books in the pre-training data: .jsonl(.gz) with `id` or `title`, or .txt with a book per line.
     """
 
     kind: str = "litbank"
@@ -305,7 +305,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with coreference clusters (neural systems): a .jsonl(.gz) or .jsonlines(.gz) file, or a folder."""
+    """JSON lines with coreference clusters, as neural systems use: .jsonl(.gz) or .jsonlines(.gz), or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"

@@ -17,7 +17,7 @@ LATEST_END = 2 / 3  # maximum `end` of a value curriculum, as a share of the ste
 
 @dataclass(kw_only=True)
 class Batching:
-    """Settings of the assignment of sentences to rows and batches."""
+    """Settings of the assignment of sentences to batches and to their rows (token sequences)."""
 
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
     tokens: int = 4096  # maximum number of tokens in a batch, padding included
@@ -41,9 +41,9 @@ class Batching:
 
 @dataclass(kw_only=True)
 class Supervision:
-    """Settings of a loss on the attention weights of the pronoun.
+    """Settings of a loss on the attention weights from the pronoun.
 
-    The loss is KL(target || weights), where the target is uniform over the tokens of the antecedent.
+    The loss is KL(target || attention weights), where the target is uniform over the antecedent's tokens.
     """
 
     weight: float = 0.0  # weight of the supervision loss; 0 turns it off

@@ -1,7 +1,8 @@
 """Measures of a trained model under interventions.
 
-The interventions permute queries, keys or values, knock out attention edges, or change the attention of one head. An
-edge leads from a query token to a key token. N is the number of items, L of layers, H of heads, and E of edges.
+The interventions permute queries, keys or values, knock out edges, or change the attention of one head. An edge is the
+attention from a query token to a key token. Arguments named `headline` hold a run, its evaluated items, the scores of
+its heads, and the head chosen on the development split. In shapes, N is the number of items, L of layers, E of edges.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
     """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
     A group is named by the intervention, such as "query permuted" for all items, or by the intervention and the cue
-    category, such as "query permuted, set" for the items with set cues.
+    category (`kind`), such as "query permuted, set".
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -50,11 +51,11 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 
 
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy after attention edges are knocked out in all layers and heads.
+    """Return the task accuracy after edges are knocked out in all layers and heads.
 
     Three sets of edges are knocked out in turn. In the group "candidates knocked out", the pronoun cannot attend to the
     candidates. In "all knocked out", the pronoun can attend only to itself. In "pronoun knocked out", the candidates
-    cannot attend to the pronoun. The weights of each query token are renormalised over the remaining key tokens.
+    cannot attend to the pronoun. The attention weights of each query token are renormalised over the other key tokens.
     """
     cuts: _Cuts = {
         "candidates knocked out": ("pronoun to candidates", None),
@@ -75,8 +76,8 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
     - `without_layer_<l>_accuracy`: task accuracy if the pronoun cannot attend to the candidates in layer l.
     - `without_relay_accuracy`: task accuracy if, in all layers, no tokens but the pronoun and the candidates themselves
       can attend to the candidates.
-    - `layer_<l>_candidate_accuracy`: candidate accuracy of one head of layer l, the one with the highest candidate
-      accuracy on the development split.
+    - `layer_<l>_candidate_accuracy`: share of items in which the pronoun attends to the antecedent more than to any
+      other candidate, in the head of layer l for which this share is highest on the development split.
     - `task_accuracy` and `chance`: task accuracy without an intervention, and accuracy of a random choice among the
       candidates.
     """
@@ -105,7 +106,7 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
     Args:
         run: run whose model is tested.
         examples: the N items.
-        cuts: edges to knock out, keyed by name of the measure.
+        cuts: edges to knock out in each knockout, keyed by name of the measure.
 
     Returns:
         Correctness, (N,), keyed by name of the measure.
@@ -121,7 +122,7 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return attention edges between pronoun, candidates and other tokens, keyed by a description of the edges.
+    """Return the edges between pronoun, candidates and other tokens, keyed by a name such as "pronoun to candidates".
 
     Each array has the shape (E, 3); the columns are the indices of the item, the query token and the key token.
     """
@@ -156,7 +157,7 @@ def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Ed
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return the task accuracy under each intervention for all items and for the items of each cue category.
+    """Return the task accuracy under each intervention for all items and for the items of each cue category (`kind`).
 
     Args:
         examples: the N items.
@@ -182,21 +183,23 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 def one_head_measures(headline: Headline) -> GroupMeasures:
     """Return the effects of interventions on the chosen head and its specificity, by language and group of items.
 
-    A group is "all", a cue category ("set" or "role"), or a composition level ("L0", "L1", "L2"). The level of an item
-    depends on the number of voices (active, passive) in which the item's predicate and state occur together in
-    training. A group of a level contains all items of the level; the other groups contain a sample of about
-    `SAMPLED_ITEMS` items with `Example.is_main`. The measures are:
+    A group is "all", a cue category (`kind`), or a level of items of the cue type `composition`. The level says
+    in how many voices (active, passive) training combines the item's predicate with its state (the phrase that
+    describes the pronoun's referent, such as "was tired"): in both ("L0"), in one ("L1") or in none ("L2"). A group of
+    a level contains all items of the level; the other groups contain a sample of about `SAMPLED_ITEMS` items with
+    `Example.is_main`. The measures are:
 
-    - `antecedent_points`: decrease of the task accuracy, in percentage points, if the edge from the pronoun to the
-      antecedent is value-zeroed.
-    - `other_edges_points`: the same decrease if all other edges from the pronoun are value-zeroed.
-    - `patch_flips`: share of items whose prediction changes if the pronoun's attention weights are replaced by those
-      from the other sentence of the minimal pair; only pairs with two different, correct predictions are used.
+    - `antecedent_points`: decrease of the task accuracy, in percentage points, if the values that the pronoun reads
+      from the antecedent are set to zero in this head.
+    - `other_edges_points`: the same decrease if the values from all other tokens are set to zero.
+    - `patch_flips`: share of items whose prediction becomes that of the other sentence of the minimal pair if the
+      pronoun's attention weights are replaced by those in that sentence; only pairs that differ in one word, and whose
+      predictions are both right and differ, are used.
     - `exchange_flips`: share of items whose prediction becomes the distractor if the attention weights on the
       antecedent and on the strongest distractor are exchanged; only items with a correct prediction and a distractor
       are used.
-    - `pronoun_specificity`: mean weight from the pronoun to the antecedent, divided by the mean of the largest weight
-      from any other word to the antecedent.
+    - `pronoun_specificity`: mean attention weight from the pronoun to the antecedent, divided by the mean of the
+      largest attention weight from any other word to the antecedent.
 
     Raises:
         UserError: the model predicts no antecedents, or no item can be tested.

@@ -129,7 +129,7 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
     runs continue, and the same command, given again, waits for them.
 
     Raises:
-        UserError: after the first run, if the study would take longer than `minutes`; the other runs are cancelled.
+        UserError: after the first run, if the study would exceed its setting `minutes`; the other runs are cancelled.
     """
     queued, started = list(jobs), list[tuple[Job, StartedRun]]()
     try:
@@ -159,9 +159,9 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
     """Train a model if it has not been trained yet, and store its measures.
 
-    If no measure in `query` needs a trained model, nothing is trained, and only measures of the settings are stored. An
-    error is stored in the run's `FAILURE_FILE` instead of being raised. If `train` is false and the run has no trained
-    weights, nothing is done.
+    If no measure in `query` needs a trained model, nothing is trained, and the measures are computed from the settings.
+    An error is stored in the run's `FAILURE_FILE` instead of being raised. If `train` is false and the run has no
+    trained weights, nothing is done.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -241,7 +241,7 @@ class StudyProgress:
             error: error message to store if the run has stored neither a result nor an error; "" if there is none.
 
         Raises:
-            UserError: after the first run, if the study would take longer than `minutes`.
+            UserError: after the first run, if the study would take longer than its setting `minutes`.
         """
         begun = self._begun.pop(job.directory, None)  # None if its start was not noticed
         seconds = 0.0 if begun is None else time.perf_counter() - begun
@@ -284,9 +284,9 @@ class StudyProgress:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether the job still has to train a model.
+        """Return whether the job still has to train a model; False if the study trains nothing.
 
-        If no measure needs a trained model, return whether the settings still have to be measured.
+        If no measure needs a trained model, return whether the measures still have to be computed from the settings.
         """
         if not self.plan.train:
             return False

@@ -1,4 +1,7 @@
-"""Measures of a run in a study, for each language and group of items; they are stored with the run and reused."""
+"""Measures of a run in a study, for each language and group of items; they are stored with the run and reused.
+
+The chosen head is the attention head chosen on the development split.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def measure_run(run: Run, query: Query) -> None:
     """Measure a finished run and store the results in its directory, unless they are already stored.
 
     A run is measured again if its weights, the items or the code have changed. The scores of the attention heads are
-    also written to the file with the run's evidence.
+    also written to the run's directory (`write_evidence`).
 
     Raises:
         UserError: a measure does not apply to the run, or the evaluated split has no items.
@@ -97,7 +100,8 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
     If the measures are already stored, nothing is computed.
 
     Raises:
-        UserError: the model cannot encode the longest of `SENTENCE_LENGTHS`, or the device does not exist.
+        UserError: the model cannot encode the longest sentence to be timed (`SENTENCE_LENGTHS`), or the device does not
+            exist.
     """
 
     def measured() -> dict[str, Any]:
@@ -136,9 +140,9 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and, for models with attention, the scores of the chosen head.
+    """Return the task accuracy and, for models with attention, the scores of the head chosen on the development split.
 
-    The scores are given for each language and cue category (set or role cue), and for all items of a language.
+    The scores are given for each language and cue category (`kind`), and for all items of a language.
     """
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
@@ -184,9 +188,10 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 def count_relation_heads(headline: Headline) -> GroupMeasures:
     """Count the heads that attend from the pronoun to the antecedent, to the cue or to a token at a fixed offset.
 
-    An antecedent head has a candidate accuracy at least `ANTECEDENT_MARGIN` above chance. `head_roles` defines the
-    other two: `predicate_heads` counts the heads that attend to the cue, and `neighbour_heads` those that attend to a
-    token at a fixed offset. `relations` is the number of these three counts that are above 0.
+    `antecedent_heads` counts the heads with a candidate accuracy at least `ANTECEDENT_MARGIN` above chance;
+    `predicate_heads`, those with the role "cue" of `head_roles`; `neighbour_heads`, those with the role "positional".
+    `relations` is the number of these three counts that are above 0. `headline` holds the evaluated items and the
+    scores of all heads.
     """
     groups: GroupMeasures = {}
     whole = headline.measured
@@ -205,10 +210,10 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy and the scores of the chosen head for each composition level.
+    """Return the task accuracy and the scores of the chosen head for each level of compositions.
 
-    The level of an item depends on the number of voices (active, passive) in which the item's predicate and state occur
-    together in training: both (L0), one (L1) or none (L2).
+    The level says in how many voices (active, passive) training combines an item's predicate with its state (the phrase
+    that describes the pronoun's referent, such as "was tired"): in both (L0), in one (L1) or in none (L2).
 
     Raises:
         UserError: the data have no items of the cue type `composition`.
@@ -296,7 +301,7 @@ def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -
 
 
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
-    """Return the mean task accuracy and chance of each group of items.
+    """Return the mean task accuracy of each group of items, and the accuracy of a random choice among the candidates.
 
     For a model with attention, also return the mean candidate accuracy and antecedent mass of the chosen head.
     """

@@ -1,4 +1,4 @@
-"""Settings of a study: question, cells, seeds, execution, and the rules of its verdict."""
+"""Settings of a study: question, cells, seeds, execution, and the rules (conditions) that decide its verdict."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ class VerdictRule:
         one_of(f"rules ({self.statement!r}): seed_statistic", self.seed_statistic, ("median", "lowest", "highest"))
 
     def check_is_measured(self, with_routes: bool) -> None:
-        """Check that some measure of a study would provide the values that the rule needs.
+        """Check that the column of study.csv, the groups of items and the languages that the rule names can exist.
 
-        The values are those in the column `measure` of study.csv, for the groups of items and the languages of the
-        rule. The study need not compute this measure: the rule then remains undecided. The measure `routes` is an
-        exception, because its groups depend on the data: it counts only if the study computes it (`with_routes`).
+        They can exist if one of `MEASURES` produces them, even if the study does not compute this measure; the rule
+        then remains undecided. The measure `routes` counts only if the study computes it (`with_routes`), because its
+        groups depend on the data.
 
         Raises:
-            UserError: no measure provides these values.
+            UserError: no measure produces the column, or the measures that do produce it lack a group or language.
         """
         columns = dict.fromkeys(column for of_measure, _ in _MEASURED.values() for column in of_measure)
         self._check_matches("measure", self.measure, columns)

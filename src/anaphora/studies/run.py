@@ -48,7 +48,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     Raises:
         UserError: before any run, if a cell has invalid settings; if the data, the device or the cluster do not exist;
             if a directory contains a run with other settings; or if a stored result is damaged. After the first run, if
-            the study would take longer than `minutes`.
+            the study would take longer than `plan.minutes`.
     """
     cells = cells_of(plan, folder)
     all_jobs = jobs_of(plan, cells)
@@ -113,8 +113,8 @@ def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
     """Run the jobs of a study in this process, in several processes or on a cluster, and print the progress.
 
     Raises:
-        UserError: after the first run, if the study would take longer than `minutes`; or if the file with the submitted
-            jobs is damaged.
+        UserError: after the first run, if the study would take longer than `plan.minutes`; or if the file with the
+            submitted jobs is damaged.
     """
     progress = StudyProgress(plan, jobs, query)
     logs = Path(plan.output) / plan.name / "logs"

@@ -156,7 +156,7 @@ class RuleOutcome:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyVerdict:
-    """Verdict on a study's claim, one of `VERDICTS`, with the outcomes of its rules."""
+    """Verdict on a study's claim ("holds", "not so" or "open"), with the outcomes of the rules that decide it."""
 
     verdict: str
     rules: tuple[RuleOutcome, ...]
@@ -164,7 +164,7 @@ class StudyVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Results of a study: its question, cells, pools and verdict."""
+    """Results of a study: its question, cells, pools (several cells summarised together) and verdict."""
 
     name: str
     question: str

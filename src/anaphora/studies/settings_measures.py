@@ -51,7 +51,7 @@ def scaling(config: Config, seed: int) -> GroupMeasures:
 
 
 def jacobian_norm(weights: Tensor) -> Tensor:
-    """Return the Frobenius norm of the softmax's Jacobian, diag(p) - p p^T, for weights p: (..., T) -> (...)."""
+    """Return the Frobenius norm of softmax's Jacobian, diag(p) - p p^T, for attention weights p: (..., T) -> (...)."""
     square, cube = weights.square().sum(dim=-1), weights.pow(3).sum(dim=-1)
     return (square - 2 * cube + square.square()).clamp(min=0).sqrt()
 
@@ -90,7 +90,7 @@ def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_
         three.
 
     Raises:
-        UserError: the model cannot encode the longest of `SENTENCE_LENGTHS`, or the device does not exist.
+        UserError: the model cannot encode the longest sentence (`SENTENCE_LENGTHS`), or the device does not exist.
     """
     check_length(config.model, max(SENTENCE_LENGTHS))
     with torch.random.fork_rng(devices=[]):

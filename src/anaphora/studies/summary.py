@@ -115,8 +115,8 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
 
     The verdict is "not so" if a rule fails. It is "open" if no rule fails but at least one is undecided, or if the
     study has no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
-    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and a cell does
-    not solve the task.
+    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and the
+    median task accuracy of a compared cell is below `plan.solved`.
     """
     rows = []
     for rule in plan.rules:
@@ -234,9 +234,10 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return a measure's values over seeds, where some values of `ALIGNMENT_MEASURES` are replaced by None.
+    """Return a measure's values over seeds.
 
-    These are the values of runs that do not solve the task. If task accuracy was not measured, nothing is replaced.
+    For `ALIGNMENT_MEASURES`, the value is None for a run that does not solve the task. If task accuracy was not
+    measured, all values are returned.
     """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
@@ -274,10 +275,10 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 
 
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
-    """Return the summaries that a rule compares, keyed by language.
+    """Return the summaries of the groups of items that a rule compares, keyed by language.
 
-    The list has the summary of the rule's group and, if the rule has a baseline, the summary of the baseline's group. A
-    language is left out if the measure is missing in the summary of either group.
+    Each list has the summary of the rule's group and, if the rule subtracts a baseline (`baseline_cell` or
+    `baseline_group`), the summary of that group. A language is left out if either summary lacks the measure.
     """
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
@@ -294,8 +295,8 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
     """Return the values over seeds on which a rule sets bounds.
 
-    These are the values of the rule's group or, if the rule has a baseline, the values of this group minus those of the
-    baseline's group.
+    `groups` are those of `_rule_sides`: the values of the second group, if there is one, are subtracted from those of
+    the first group.
     """
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
@@ -305,7 +306,7 @@ def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumm
     """Return whether a rule holds, whatever values the runs without measurements may have.
 
     Return None if the answer depends on these values, if no run has a value, or if the rule is about one of
-    `ALIGNMENT_MEASURES` and the median run of a cell does not solve the task.
+    `ALIGNMENT_MEASURES` and the median task accuracy of a group is below `plan.solved`.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

@@ -169,7 +169,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.finish()
 
     def finish(self, *, diverged: bool = False) -> None:
-        """Write the file with facts about the training, and a note in it if training diverged; only rank 0 writes."""
+        """Write training.json (duration, validations, machine, and whether training diverged); only rank 0 writes."""
         if not self._writes:
             return
         record = {

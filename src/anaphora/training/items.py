@@ -1,7 +1,7 @@
 """Items of a training run: texts, with or without labels, or examples (pronouns with candidates).
 
-The items are encoded with the vocabulary of the run and divided into batches; their labels can be replaced for
-controls.
+The items are encoded with the vocabulary of the run and divided into batches. In control runs, the labels (antecedents)
+are replaced by random or by the nearest candidates.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the examples (pronouns with candidates) of a corpus.
 
-    If `task.exchanged_names` or `task.other_names` is set, copies of the training examples with exchanged or other
-    names are added to the training split.
+    If `task.exchanged_names` or `task.other_names` is set, the training split also gets copies of its examples in which
+    the candidates' names are exchanged or replaced by names from other items.
 
     Args:
         config: settings of the run.
@@ -203,10 +203,10 @@ class _Batches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples, followed by copies with other names if the settings ask for copies.
+    """Return the training examples, followed by copies with exchanged or other names if the settings ask for them.
 
-    If they ask neither for copies nor for a limited number of items, the examples are decoded one by one when they are
-    used.
+    If the settings ask neither for copies nor for a limited number of items, the examples are decoded one by one when
+    they are used.
     """
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
@@ -321,12 +321,12 @@ def _empty_split(data: Data, split: str) -> UserError:
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the labels of a split by wrong ones if the run is a control.
+    """Replace the antecedents that the model is trained to predict, if the run is a control.
 
     Args:
-        data: the encoded split, whose labels are changed in place. The examples themselves still have the true labels.
-        labels: value of `task.labels`: "shuffled" (random candidates), "nearest" (nearest compatible candidate), or
-            "gold" (no change).
+        data: the encoded split; `data.gold` is changed, but the antecedents of the examples are kept.
+        labels: value of `task.labels`: "shuffled" (`shuffle_labels`), "nearest" (`label_nearest`), or "gold" (no
+            change).
         seed: random seed.
     """
     match labels:
@@ -348,7 +348,7 @@ def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
 
 
 def label_nearest(data: EncodedSplit) -> None:
-    """Replace the antecedents of every item by the nearest compatible candidate.
+    """Replace the antecedents of every item by the candidate that `nearest_compatible` returns.
 
     Items without an antecedent are not changed.
     """

@@ -20,7 +20,7 @@ from anaphora.settings.training import Supervision, Task
 
 @dataclass(frozen=True)
 class BatchShare(Batch):
-    """Rows of a batch that are assigned to one of several data-parallel ranks.
+    """Rows (token sequences) of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
         weights: (5,) factor for each loss part in `PARTS`: the number of elements (such as items or masked tokens) of
@@ -136,7 +136,7 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
     to know the antecedents, only that those of the two items differ.
 
     Args:
-        scores: (N, M + 1) scores of the prediction head.
+        scores: (N, M + 1) scores of the M candidates of N items; the last column is the score of "none of them".
         minimal_pairs: (Q, 2) item indices of at least one pair with different antecedents.
     """
     shares = scores.softmax(dim=1)

@@ -32,7 +32,8 @@ class TrainingModule(lightning.LightningModule):
 
     Attributes:
         step_metrics: metrics of the last step: the loss, the parts of the loss if there are several, the gradient norm
-            before clipping and the highest learning rate. With a value curriculum, also the encoder's `hidden_share`.
+            before clipping and the highest learning rate. With a value curriculum, also the encoder's `hidden_share`
+            (`ValueCurriculum.hidden_share`).
         predictions: predictions of the last validation on rank 0. None on other ranks, before the first validation, and
             for a model without a prediction head.
         stop_requested: whether this process has received a signal to stop; all ranks then stop at the next step.
@@ -97,7 +98,7 @@ class TrainingModule(lightning.LightningModule):
             self.step_metrics["hidden_share"] = self.model.encoder.hidden_share
 
     def _set_hidden_share(self) -> None:
-        """Set the encoder's `hidden_share` for this step; it is exactly 1 after the end of the value curriculum."""
+        """Set the encoder's `hidden_share` for this step, as given by `ValueCurriculum.hidden_share`."""
         self.model.encoder.hidden_share = self.optimizer_settings.value_curriculum.hidden_share(
             self.global_step, self.trainer.max_steps
         )

@@ -103,7 +103,7 @@ class Uniform(SeveralHeads):
 
 @dataclass(kw_only=True)
 class ParameterFree(SeveralHeads):
-    """Attention without trained weights: softmax(X X^T / sqrt(D)) X on each head's slice of the features."""
+    """Attention without trained parameters: softmax(X X^T / sqrt(D)) X on each head's slice of the features."""
 
     kind: str = "parameter_free"
     projections: ClassVar[tuple[str, ...]] = ()

@@ -85,7 +85,7 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """Prediction of the candidate with the most attention from the pronoun in one head, which the labels supervise."""
+    """Prediction of the candidate with the most attention from the pronoun in one head, trained on the labels."""
 
     kind: str = "pointer"
     layer: int = -1  # layer of the head; negative numbers count from the last layer
@@ -111,7 +111,7 @@ class Bilinear(Prediction):
 
 @dataclass(kw_only=True)
 class Pair(Prediction):
-    """A score of each candidate from a small network on pronoun state, candidate state and elementwise product."""
+    """A score of each candidate from a small network on both hidden states (pronoun, candidate) and their product."""
 
     kind: str = "pair"
     attention: bool = False  # also input all heads' attention from pronoun to candidate; the labels then supervise it
@@ -151,13 +151,14 @@ class Label(Prediction):
 
 
 def slots_of(prediction: Prediction) -> int:
-    """Return the maximum number of candidates that the input can number; 0 if the prediction head is not `Slot`."""
+    """Return the maximum number of candidates that a `Slot` head can number; 0 for any other prediction head."""
     return prediction.slots if isinstance(prediction, Slot) else 0
 
 
 def reads_candidates(prediction: Prediction) -> bool:
     """Return whether a prediction head compares the hidden states of the pronoun and the candidates.
 
-    Such a head can work without attention from the pronoun to the candidates, unlike one that reads attention weights.
+    Such a prediction head can work even if the pronoun does not attend to the candidates, unlike a prediction head that
+    reads attention weights.
     """
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)

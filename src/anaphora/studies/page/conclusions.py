@@ -1,4 +1,4 @@
-"""Verdict and conclusions of a study, written as sentences."""
+"""Verdict on the claim of a study (whether its conditions hold) and conclusions from its results, as sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from anaphora.studies.schema import GroupSummary, Study
 
 
 def answer_sentence(study: Study) -> str:
-    """Return the verdict on a study's claim in one sentence."""
+    """Return one sentence that says whether the conditions of a study's claim hold, and how many of them do."""
     rows = study.verdict.rules
     if not rows:
         return _("Open: this study states no condition.")

@@ -191,8 +191,8 @@ def _intervention_style(number: int) -> tuple[str, str]:
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
     """Return the quantity on the x axis and the measure on the y axis of each curve figure, keyed by figure name.
 
-    The quantity is taken from the names of groups of items: "distance" if a group is named "distance 8". Item counts,
-    chance and quad accuracy are not plotted.
+    The quantity is taken from the names of groups of items: "distance" if a group is named "distance 8". Measures in
+    `NOT_COMPARED`, such as the number of items, are not plotted.
     """
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
@@ -292,7 +292,7 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
     """Set the scale of the y axis: logarithmic for positive values that span a factor of 30, otherwise linear from 0.
 
-    Shares always have a linear axis, to at least 100 %; negative values extend a linear axis below 0.
+    The axis of a share is always linear and ends at 100 % or above; negative values extend a linear axis below 0.
     """
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)

@@ -75,12 +75,12 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures that show the measures in the conditions of a study's claim, keyed by name.
+    """Return the figures that show the measures on which the verdict of a study depends, keyed by name.
 
-    If a condition is about a measure that is plotted against a quantity such as distance, this plot is returned. If a
-    condition is about a measure in `PANEL_MEASURES`, the figures that compare the cells are returned, one for each
-    language. Other measures have no figure. If no figure was selected in this way, the figures that compare the cells
-    are returned.
+    If one of the verdict's conditions is about a measure that is plotted against a quantity such as distance, this plot
+    is returned. If a condition is about a measure in `PANEL_MEASURES`, the figures that compare the cells are returned,
+    one for each language. Other measures have no figure. If no figure was selected in this way, the figures that
+    compare the cells are returned.
     """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
@@ -111,8 +111,8 @@ def _address(folder: Path, name: str, ending: str) -> str:
     Args:
         folder: folder of the studies.
         name: name of the study's folder.
-        ending: end of the page's file name in the wanted language. If there is no such page, the page without a
-            language in its file name is used, which a study in a single language has.
+        ending: end of the page's file name in the wanted language. If there is no such page, because the study has
+            pages in a single language only, the page without a language in its file name is used.
     """
     pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
     page = next((page for page in pages if (folder / name / page).is_file()), None)

@@ -116,10 +116,9 @@ def write_study_page(
 
 
 def _explained(study: Study, text: str, of_alignment: str) -> str:
-    """Return the text of an explanation.
+    """Return `text`, followed by the sentence `of_alignment` if the study measures alignment.
 
-    The sentence `of_alignment` is appended if the study measures alignment (how well attention weights identify the
-    antecedent).
+    Alignment is how well attention weights identify the antecedent.
     """
     return joined_sentences([text, of_alignment] if words.has_alignment(study) else [text])
 

@@ -1,5 +1,6 @@
 """Display names of cells, factors, groups of items and measures on the pages of studies, in the language of the page.
 
+A cell is a recipe; a factor is an aspect of the recipe in which cells differ, such as the position encoding.
 Question, prediction and conditions of a study are written in English. If they have a Chinese version too, Chinese pages
 show it.
 """
@@ -43,9 +44,9 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> dict[str, str]:
-    """Return the names that a study gives to its cells, pools (several cells summarised together) and factors.
+    """Return the display names that a study itself gives to its cells, pools and factors, in the language of the page.
 
-    The names are in the language of the page.
+    A pool is several cells summarised together; a factor is an aspect of the recipe in which cells differ.
     """
     return study.names_zh if spoken_language() == "zh" else study.names
 
@@ -65,7 +66,7 @@ def plain_label(cell: str) -> str:
 
 
 def factor_label(factor: str, study: Study) -> str:
-    """Return the display name of a factor."""
+    """Return the display name of a factor, an aspect of the recipe in which cells differ."""
     return names_of(study).get(factor) or (
         pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " ")
     )
@@ -108,7 +109,7 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure is one of `accuracy_by_route`.
+    """Return whether a measure in study.csv is computed by `accuracy_by_route`.
 
     Such a measure is the candidate accuracy of a head in one layer, or the task accuracy with some attention to the
     candidates removed.
@@ -156,14 +157,14 @@ def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
 
 
 def _rule_unit(row: RuleOutcome) -> str:
-    """Return "share" for proportions, "points" for their differences and for percentage points, otherwise "number"."""
+    """Return the unit of a rule's values: "share", "points" (differences of shares, percentage points) or "number"."""
     if is_share(row.measure):
         return "points" if row.baseline_cell or row.baseline_group else "share"
     return "points" if row.measure.endswith("_points") else "number"
 
 
 def judged_languages(row: RuleOutcome) -> list[str]:
-    """Return the languages in which a rule is checked.
+    """Return the languages in which a rule (a condition of the study's claim) is checked.
 
     These are the languages that the rule lists, whether measured or not; if the rule lists none, the measured
     languages.
@@ -172,7 +173,7 @@ def judged_languages(row: RuleOutcome) -> list[str]:
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format the value that a rule compares with its bounds in one language, with the unit.
+    """Format the value that a rule (a condition) compares with its bounds in one language, with the unit.
 
     Args:
         row: outcome of the rule.
@@ -185,7 +186,7 @@ def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format median, minimum and maximum over seeds of the measure that a rule is about, with the unit.
+    """Format median, minimum and maximum over seeds of the measure that a rule (a condition) bounds, with the unit.
 
     Args:
         row: outcome of the rule.
@@ -198,7 +199,7 @@ def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
 
 
 def condition_text(row: RuleOutcome) -> str:
-    """Return the condition of a rule in the language and units of the page."""
+    """Return the bounds of a rule, such as "lowest ≥ 90 %", in the language and units of the page."""
     return rule_condition(row, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
 
 
@@ -307,5 +308,5 @@ def axis_names() -> dict[str, str]:
 
 
 def verdict_counts() -> dict[str, str]:
-    """Return the display name of each verdict, as used inside a sentence."""
+    """Return the display name of each verdict (holds, not so, open), in the form used inside a sentence."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}

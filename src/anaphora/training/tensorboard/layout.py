@@ -181,7 +181,9 @@ def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple
 
 @dataclass(frozen=True)
 class ValidationPredictions:
-    """Predictions of a model at a validation: N items in the order of the split, L layers, H heads.
+    """Predictions of a model at a validation, in the order of the split.
+
+    In shapes, N is the number of items, L of layers and H of heads.
 
     Attributes:
         predicted: (N,) index of the predicted candidate or label; -1 for the prediction "none of them".
@@ -200,9 +202,9 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
-    If the labels are replaced, as in a control, the table shows the label of each item, and a prediction is right if it
-    equals this label. For pronouns, the last column shows the candidate with the most attention from the pronoun in
-    `head`.
+    In a control run with replaced labels (`replace_labels`), the table shows the label of each item, and a prediction
+    is right if it equals this label. For pronouns, the last column shows the candidate with the most
+    attention from the pronoun in `head`.
     """
     gold = data.gold
     is_right = np.where(
@@ -259,7 +261,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:
-    """Return whether some labels differ from the antecedents, as in a control."""
+    """Return whether some labels differ from the antecedents, as in a control run with replaced labels."""
     return any(
         set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
         for number, example in enumerate(data.examples)

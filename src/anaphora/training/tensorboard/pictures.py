@@ -3,7 +3,7 @@
 The images are drawn with Pillow, which takes milliseconds; matplotlib would delay training by half a second per image.
 The colour scale is fixed, so that steps can be compared. Captions are in the language of the sentence.
 
-L layers, H heads, W words.
+In shapes, L is the number of layers, H of heads, T of tokens and W of words.
 """
 
 from __future__ import annotations

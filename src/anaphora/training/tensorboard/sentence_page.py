@@ -69,7 +69,7 @@ class SentenceRow:
 
 @dataclass(frozen=True)
 class ShownValidation:
-    """Attention weights from the pronoun in the four sentences, in the best head of one validation."""
+    """Attention weights from the pronoun in the four sentences, in the best head (`best_head`) of one validation."""
 
     step: int
     layer: int
