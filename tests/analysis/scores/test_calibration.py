@@ -88,6 +88,15 @@ def test_items_that_determine_no_temperature_move_it_from_1_by_their_number() ->
 
 def test_the_calibration_error_weighs_ten_bins_by_their_items() -> None:
     shares = np.array([[0.95, 0.05], [0.95, 0.05], [0.6, 0.4], [0.55, 0.45]])
-    right = np.array([[True, False], [False, True], [True, False], [True, False]])
-    # 0.9 to 1: confidence 0.95, accuracy 0.5, two items; 0.5 to 0.6: confidence 0.575, accuracy 1, two items.
-    assert expected_calibration_error(shares, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.425)
+    right = np.array([[True, False], [False, True], [True, False], [False, True]])
+    # Above 0.9: confidence 0.95, accuracy 0.5, two items. Above 0.5 to 0.6 itself: 0.575 and 0.5, two items.
+    assert expected_calibration_error(shares, right) == pytest.approx(0.5 * 0.45 + 0.5 * 0.075)
+
+
+def test_right_answers_are_compared_with_the_wrong_ones_of_their_own_item() -> None:
+    right = np.array([[True, False, False]] * 2)
+    unsure, sure = [0.36, 0.34, 0.30], [0.6, 0.395, 0.005]  # the sure item's wrong answer beats the unsure right one
+    assert 0.2 < fit_temperature(np.log([unsure, sure]), right) < 0.9  # all are right: only the prior holds it
+    half = np.array([[True, False], [False, True]] * 400)  # half are right: the prior does not count
+    answers = np.log([[0.9, 0.1], [0.6, 0.4]] * 400)
+    assert fit_temperature(answers, half) == pytest.approx(fit_temperature(answers[:2], half[:2]), abs=1e-3)
