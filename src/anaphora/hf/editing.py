@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from anaphora.base.errors import UserError
 from anaphora.hf.verification.forward import Inputs, run_model
-from anaphora.hf.verification.observation import AttentionInSteps, running_modules
+from anaphora.hf.verification.observation import AttentionInSteps, SingleOperations, running_modules
 from anaphora.model.mixer import Edit
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class EditPoint:
     transposed: bool  # whether the weights are the second factor of the product, transposed
 
 
-class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class PlacedOperations(SingleOperations):  # type: ignore[no-untyped-call]
     """Dispatch mode that calls a method for each softmax and each matrix product of a model.
 
     The methods, `softmax` and `product`, receive the location of the operation in the model. Subclasses override them.
@@ -82,17 +81,15 @@ class PlacedOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._running = running
         self._counts: Counter[tuple[str, str]] = Counter()
 
-    def __torch_dispatch__(
-        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
-    ) -> Any:
+    def run(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         name = function.overloadpacket.__name__
         if name == "_softmax":
             first, *rest = arguments
-            return self.softmax(self._place("softmax"), first, lambda scores: function(scores, *rest, **options or {}))
+            return self.softmax(self._place("softmax"), first, lambda scores: function(scores, *rest, **options))
         if name in ("bmm", "mm"):
             left, right = arguments
             return self.product(self._place("product"), left, right, function)
-        return function(*arguments, **options or {})
+        return function(*arguments, **options)
 
     def _place(self, kind: str) -> Place:
         module = self._running[-1] if self._running else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -90,7 +91,7 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
         UserError: the part needs inputs other than text, or returns no hidden states for the tokens.
     """
     kind = type(part).__name__
-    with evaluation_mode(part), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
+    with evaluation_mode(part), uncompiled(), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
         output = part(**inputs)
     return states_in(output, inputs["input_ids"], f"{name}: {kind}")
 
@@ -124,6 +125,12 @@ def read_parameters(part: PreTrainedModel, wanted: dict[str, torch.nn.Parameter]
         states = last_states(part, {"input_ids": ids}, name)
         gradients = torch.autograd.grad(states.sum(), list(wanted.values()), allow_unused=True)
     return {key for key, gradient in zip(wanted, gradients, strict=True) if gradient is not None}
+
+
+def uncompiled() -> AbstractContextManager[object]:
+    """Run compiled models and layers uncompiled inside the `with` block, so that all their operations can be seen."""
+    stance: AbstractContextManager[object] = torch.compiler.set_stance("force_eager")
+    return stance
 
 
 @contextlib.contextmanager

@@ -372,12 +372,15 @@ def open_model(
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):
-        name, loaded, own = load_named(transformers, str(model))
+        with torch.inference_mode(False):  # gradients show which weights may be missing
+            name, loaded, own = load_named(transformers, str(model))
         tokenizer = tokenizer or own
     else:
         name, loaded = type(model).__name__, model
         if hasattr(model, "merge_and_unload"):
             raise UserError(f"model ({name}) is a model with an adapter of peft; merge it: model.merge_and_unload()")
+        if isinstance(getattr(model, "_orig_mod", None), transformers.PreTrainedModel):
+            raise UserError(f"model ({name}) is a compiled copy; give the model itself: model._orig_mod")
         if not isinstance(model, transformers.PreTrainedModel):
             raise UserError(
                 f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,13 +16,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anaphora.hf.loading import quiet
-from anaphora.hf.parts import errors_in_one_line
+from anaphora.hf.parts import errors_in_one_line, uncompiled
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 Inputs = Mapping[str, Tensor]
 _HELD: ContextVar[tuple[PreTrainedModel, str | None, Snapshot] | None] = ContextVar("held", default=None)
+_ONE_AT_A_TIME = RLock()
+"""Lock of every model whose attributes are changed for a pass, since threads may share a model or parts of it."""
 _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
 
 
@@ -73,12 +76,12 @@ def whole_texts(ids: Tensor, has_types: bool) -> dict[str, Tensor]:
 
 
 def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:
-    """Run one forward pass and return the model's outputs.
+    """Run one forward pass, uncompiled, and return the model's outputs.
 
     Raises:
         UserError: the model cannot process the inputs; the message quotes the first line of its own error.
     """
-    with errors_in_one_line(f"{type(model).__name__} cannot read the text"):
+    with uncompiled(), errors_in_one_line(f"{type(model).__name__} cannot read the text"):
         return model(**inputs, **options)
 
 
@@ -103,12 +106,16 @@ def joined_maps(passes: Sequence[Sequence[Tensor]]) -> list[Tensor]:
 
 @contextlib.contextmanager
 def restored(model: nn.Module) -> Iterator[Snapshot]:
-    """Restore a model's modules, modes, hooks and configurations after the `with` block, even after an error."""
-    snapshot = Snapshot(model)
-    try:
-        yield snapshot
-    finally:
-        snapshot.restore()
+    """Restore a model's modules, modes, hooks and configurations after the `with` block, even after an error.
+
+    One thread at a time is inside such a block.
+    """
+    with _ONE_AT_A_TIME:
+        snapshot = Snapshot(model)
+        try:
+            yield snapshot
+        finally:
+            snapshot.restore()
 
 
 class Snapshot:

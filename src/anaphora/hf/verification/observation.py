@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -74,18 +75,21 @@ def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
 
 @contextlib.contextmanager
 def running_modules(model: nn.Module) -> Iterator[list[str]]:
-    """Track the paths of the modules that are running inside the `with` block, the innermost last.
+    """Track the paths of the modules that this thread runs inside the `with` block, the innermost last.
 
     A module outside the model has the path of its caller.
     """
     running: list[str] = []
     names = {id(part): name for name, part in model.named_modules()}
+    own = get_ident()
 
     def enter(module: nn.Module, _: Any) -> None:
-        running.append(names.get(id(module), running[-1] if running else ""))
+        if get_ident() == own:
+            running.append(names.get(id(module), running[-1] if running else ""))
 
     def leave(_: nn.Module, __: Any, ___: Any) -> None:
-        running.pop()
+        if get_ident() == own:
+            running.pop()
 
     handles = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
     try:
@@ -104,6 +108,27 @@ class AttentionInSteps(TorchFunctionMode):
         if function is functional.scaled_dot_product_attention:
             return _attention_in_steps(*arguments, **(options or {}))
         return function(*arguments, **(options or {}))
+
+
+class SingleOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Dispatch mode that passes every operation to `run`, and composite ones as the operations that they consist of.
+
+    In inference mode, and for tensors that were created in it, torch does not divide composite operations, such as the
+    matrix product of tensors of any shape.
+    """
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = options or {}
+        if function._can_decompose():
+            with self:
+                return function.decompose(*arguments, **named)
+        return self.run(function, arguments, named)
+
+    def run(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+        """Run one operation and return its result."""
+        return function(*arguments, **options)
 
 
 def _storage(tensor: Tensor) -> int:
@@ -133,7 +158,7 @@ def _attention_in_steps(
     return weights.to(value.dtype) @ value
 
 
-class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Operations(SingleOperations):  # type: ignore[no-untyped-call]
     """Torch dispatch mode that records attention weights, and saves parameters and buffers that are overwritten."""
 
     def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
@@ -144,12 +169,10 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._storages = {_storage(weight) for weight in chain(model.parameters(), model.buffers())}
         self._overwritten: list[tuple[Tensor, Tensor]] = []
 
-    def __torch_dispatch__(
-        self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None
-    ) -> Any:
+    def run(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
         if function._schema.is_mutable:
-            self._keep_overwritten(function, arguments, options or {})
-        result = function(*arguments, **(options or {}))
+            self._keep_overwritten(function, arguments, options)
+        result = function(*arguments, **options)
         name = function.overloadpacket.__name__
         if name in ("bmm", "mm"):
             self._observe(*arguments[:2])

@@ -6,6 +6,7 @@ only if its maps equal these weights, block by block. In shapes, H is the number
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 EAGER = "eager"
+_FLEX = "flex_attention"
+"""Attention implementation whose kernel does not run while operations are observed."""
 NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
 """Error message for models whose attention cannot be edited, or cannot be verified to be edited."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
@@ -132,19 +135,29 @@ class Probe:
     def _own_mixings(self) -> list[Mixing]:
         """Return the attention weights that are observed in a pass with the model's own attention implementation.
 
-        If a fused kernel hides these weights, those of a pass with the implementation "sdpa" are returned. The list is
-        empty if neither can be observed, or if the two implementations give different hidden states.
+        If a fused kernel hides these weights, those of a pass with another implementation are returned. The list
+        is empty if neither can be observed, or if the two implementations give different hidden states.
         """
+        own, other = self.model.config._attn_implementation, "sdpa"
         try:
-            observation, states = self._observe(None, self.alone)
-            if observation.mixings or self.model.config._attn_implementation in (EAGER, "sdpa"):
-                return observation.mixings
-            in_steps, other_states = self._observe("sdpa", self.alone)
+            if own == _FLEX:
+                states, other = self._states(), EAGER
+            else:
+                observation, states = self._observe(None, self.alone)
+                if observation.mixings or own in (EAGER, other):
+                    return observation.mixings
+            in_steps, other_states = self._observe(other, self.alone)
         except UserError as error:
             raise self._refusal(str(error)) from None
         relative, absolute = _agreement(states)
         scale = float(states.abs().max())
         return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
+
+    def _states(self) -> Tensor:
+        """Return the last hidden states of the text by the model's own implementation."""
+        with torch.no_grad(), reading_mode(self.model, None), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a kernel is slow if it is not compiled
+            return states_in(run_model(self.model, self.alone), self.alone["input_ids"], type(self.model).__name__)
 
     def _observe(self, implementation: str | None, inputs: Inputs) -> tuple[Observation, Tensor]:
         """Observe a forward pass over one text; return the observation and the last hidden states."""
