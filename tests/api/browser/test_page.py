@@ -20,6 +20,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.api.browser import page as page_module
 from anaphora.api.browser.page import browser_page, write_browser_page
 from anaphora.base.errors import UserError
+from anaphora.base.translation import spoken_in
 from anaphora.commands.export import Export, export
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.runs.directory import Run
@@ -375,6 +376,13 @@ def test_the_keyboard_is_enough_and_the_language_can_be_changed(run: Run, tmp_pa
     assert "“she” → “before”" in seen["cut"]
     assert "第 0 层第 0 头" in seen["chinese"] and seen["lang"] == "zh"
     assert seen["still"] == seen["marks"] == ["Anna", "Mary"] and seen["unlabelled"] == 0
+
+
+@browser
+def test_the_page_opens_in_chinese_if_it_was_written_with_the_interface_in_chinese(run: Run, tmp_path: Path) -> None:
+    with spoken_in("zh"):
+        assert use(run, "return document.documentElement.lang;", tmp_path) == "zh"
+    assert use(run, "return document.documentElement.lang;", tmp_path) == "en"
 
 
 @browser

@@ -17,7 +17,7 @@ from anaphora.api.live.questions import FIRST_SENTENCES
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
 from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES
-from anaphora.base.translation import _, pgettext, spoken_in
+from anaphora.base.translation import _, pgettext, spoken_in, spoken_language
 from anaphora.data.own_sentence import SCRIPT_PATTERN, example_from_query
 from anaphora.report.page import offline
 from anaphora.report.page.answer_notes import LEAST_WEIGHT, answer_phrases
@@ -92,6 +92,8 @@ def _page(run: Run, weights: _PackedWeights) -> str:
     data = {
         "name": run.name,
         "phrases": words,
+        # With ANAPHORA_LANGUAGE=zh the page opens in Chinese, otherwise in the language of the browser.
+        "opens": "zh" if spoken_language() == "zh" else None,
         "shape": {**shape_of(run), "sizes": weights.sizes},
         "tensors": [{"name": name, "size": int(np.prod(size))} for name, size in weights.sizes.items()],
         "precision": weights.precision,

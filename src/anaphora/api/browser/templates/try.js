@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("model-data").textContent), painter = new Painter(data.colours);
   const { layers, heads } = data.shape;
   const at = (name) => document.getElementById(name);
-  let language = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
+  let language = data.opens ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
   const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
   const quoted = (text) => `“${text}”`;
   const share = (weight) => weight.toFixed(2);
