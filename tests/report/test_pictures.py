@@ -62,6 +62,14 @@ def test_a_quads_cells_stand_by_cue_and_then_by_order_with_the_chosen_heads_rows
         assert [heaviest] == cell.antecedents[0]
 
 
+def test_a_quad_without_labels_is_sorted_by_its_first_candidate_and_shows_no_cue() -> None:
+    records = [replace(each, example=replace(each.example, factors={"kind": "role"})) for each in block()]
+    swapped = [replace(each, example=replace(each.example, text="b a c d")) for each in records[:2]]
+    cells = pictures.quad_cells([*swapped, *records[2:]], CHOSEN)
+    assert [cell.label for cell in cells] == ["order 1", "order 1", "order 2", "order 2"]
+    assert [cell.words[1] for cell in cells] == ["a", "a", "b", "b"]
+
+
 def test_orders_may_have_any_names() -> None:
     records = block()
     named = [

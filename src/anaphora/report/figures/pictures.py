@@ -124,13 +124,14 @@ def alignment_through_training(validations: Sequence[Mapping[str, float]], head:
 def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
+    cue = _cue_as_written(record.example)
     return QuadCell(
         words=row.words,
         weights=row.weights[head.layer, head.head],
         pronoun=pronoun,
         antecedents=antecedents,
         distractors=distractors,
-        label=_("cue: {cue} · order {order}").format(cue=_cue_as_written(record.example) or "?", order=order),
+        label=(_("cue: {cue} · order {order}") if cue else _("order {order}")).format(cue=cue, order=order),
     )
 
 
@@ -159,4 +160,4 @@ def _cue_as_written(example: Example) -> str:
 
 
 def _order(example: Example) -> str:
-    return example.factors.get("order", "")
+    return example.factors.get("order", "") or example.words(0).lower()
