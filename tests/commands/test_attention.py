@@ -31,7 +31,7 @@ def test_page_and_lines_may_be_chinese(folder: Path, script: Callable[..., Any],
         "interface_language=zh", f"output={tmp_path / 'page.html'}",
     )  # fmt: skip
     assert result.status == 0, result.err
-    for line in ("权重最大的头", "从他到小红", "解码器"):
+    for line in ("权重最大的头", "从“他”到“小红”", "解码器"):
         assert line in result.out
     assert '<html lang="zh">' in (tmp_path / "page.html").read_text(encoding="utf-8")
 

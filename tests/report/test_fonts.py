@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from fontTools.ttLib import TTFont
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
+from anaphora.base.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import fonts, maps
 from anaphora.report.figures.style import figure_style
@@ -125,6 +128,23 @@ def test_quotes_are_narrow_in_english_and_wide_in_chinese() -> None:
     assert fonts.drawable_text("don’t “go”…") == 'don\'t "go"...'
     assert fonts.drawable_text("“他”") == "“他”"
     assert fonts.drawable_text("what the pronoun “他” attends to") == 'what the pronoun "他" attends to'
+
+
+def test_double_quotes_of_a_chinese_page_are_full_width_glyphs_of_its_own_font() -> None:
+    for language, advances in (("zh", {1.0}), ("en", {0.5})):
+        with spoken_in(language):
+            data = with_fonts(FONT_MARK, "“他”").split("base64,")[1].split(")")[0]
+        font = TTFont(io.BytesIO(base64.b64decode(data)))
+        glyphs = font.getBestCmap()
+        widths = {round(2 * font["hmtx"][glyphs[ord(sign)]][0] / font["head"].unitsPerEm) / 2 for sign in "“”"}
+        assert widths == advances
+
+
+def test_single_digits_among_chinese_stand_upright_in_the_columns_of_a_heat_map() -> None:
+    for words, turns in ((["寄", "2", ".", "kg"], [0, 0, 0, 90]), (["a", "kg"], [90, 90])):
+        figure = maps.heat_map_figure(words, np.eye(len(words)), "")
+        (axes,) = (each for each in figure.axes if [label.get_text() for label in each.get_yticklabels()] == words)
+        assert [label.get_rotation() for label in axes.get_xticklabels()] == turns
 
 
 def draw_figure() -> None:

@@ -213,7 +213,7 @@
       pen.save();
       const name = part.columns[column];
       // Chinese stands upright in a column; other words are turned.
-      if (part.turned && upright(name)) { pen.textAlign = "center"; [...name].forEach((sign, place) => pen.fillText(sign, x, top - 10 - 13 * (name.length - 1 - place))); }
+      if (part.turned && (upright(name) || name.length === 1 && part.columns.some(upright))) { pen.textAlign = "center"; [...name].forEach((sign, place) => pen.fillText(sign, x, top - 10 - 13 * (name.length - 1 - place))); }
       else if (part.turned) { pen.translate(x, top - 5); pen.rotate(-Math.PI / 2); pen.textAlign = "left"; pen.fillText(part.columns[column], 0, 0, 92); }
       else { pen.textAlign = "center"; pen.fillText(part.columns[column], x, top - 10); }
       pen.restore();

@@ -114,10 +114,12 @@ def heat_map_figure(
     axes.set_yticks(centres, labels, fontsize=size)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    upright = ["\n".join(label) if is_chinese(label) else label for label in labels]
-    axes.set_xticks(centres, upright, fontsize=size)
+    # Chinese stands upright, and so do single digits and marks among Chinese; other words are turned.
+    upright = [is_chinese(label) or (len(label) == 1 and any(map(is_chinese, labels))) for label in labels]
+    stacked = ["\n".join(label) if is_upright else label for label, is_upright in zip(labels, upright, strict=True)]
+    axes.set_xticks(centres, stacked, fontsize=size)
     for index, (row, column) in enumerate(zip(axes.get_yticklabels(), axes.get_xticklabels(), strict=True)):
-        column.set(rotation=0 if is_chinese(labels[index]) else 90, linespacing=1.0)
+        column.set(rotation=0 if upright[index] else 90, linespacing=1.0)
         for tick in (row, column):
             tick.set(color=roles.colour(index, style.INK), fontweight="bold" if roles.of(index) else "normal")
     axes.set_xlabel(_("attended word"), labelpad=5, color=style.MUTED)

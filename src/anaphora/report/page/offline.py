@@ -32,8 +32,10 @@ FONT_MARK = "/*the faces of the characters in use*/"
 """Placeholder of the fonts in the style of a page, replaced once all characters of the page are known."""
 _BESIDE_NUMBER = re.compile(r"([^\s(\[]+(?: [^\s\d(\[]+)?)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
 _BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|times\b|个百分点|倍)")
+_P_VALUE = re.compile(r"\bp (&lt;|[<=]) (?=\d)")
 _SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
-_QUOTES = "\u2018\u2019\u201c\u201d"
+_DOUBLE_QUOTES = "\u201c\u201d"
+_QUOTES = f"\u2018\u2019{_DOUBLE_QUOTES}"
 
 
 @lru_cache(maxsize=2)
@@ -104,8 +106,8 @@ def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **cont
 
 
 def with_units(text: str) -> str:
-    """Replace the space between a number and its unit by a no-break space: "43 %"."""
-    return _BEFORE_UNIT.sub("\u00a0", text)
+    """Replace the space between a number and its unit, and those in "p < 0.05", by no-break spaces."""
+    return _P_VALUE.sub("p\u00a0\\1\u00a0", _BEFORE_UNIT.sub("\u00a0", text))
 
 
 def with_fonts(html: str, text: Iterable[str]) -> str:
@@ -147,13 +149,13 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
 def _font_faces(text: Iterable[str]) -> str:
     from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
 
-    # Other full-width punctuation is left to the reader's fonts, which draw it narrow. On a Chinese page quotes stay
-    # full-width; on others they are the narrow ones of this font.
-    narrow = "\u2212" if spoken_language() == "zh" else f"\u2212{_QUOTES}"
+    # Dashes, ellipses and apostrophes are left to the reader's fonts, which draw them narrow. The double quotes of a
+    # Chinese page are full-width; on other pages all quotes are the narrow ones of this font.
+    narrow, wide = ("\u2212", _DOUBLE_QUOTES) if spoken_language() == "zh" else (f"\u2212{_QUOTES}", "")
     characters = sorted(
         character
         for character in {*text, "\u00a0"}
-        if " " <= character <= "~" or character in f"\u00a0{narrow}" or _is_letter(character)
+        if " " <= character <= "~" or character in f"\u00a0{narrow}{wide}" or _is_letter(character)
     )
     name_left_to_reader(characters)
     rules = []

@@ -34,6 +34,7 @@ class Painter {
     pen.font = font(true);
     const widths = words.map(([label]) => pen.measureText(label).width);
     const heights = words.map(([label], number) => isWide(label) ? [...label].length * 14 : widths[number]);
+    const amongWide = words.some(([label]) => isWide(label)); // single digits among Chinese stand upright too
     const margin = Math.min(120, Math.ceil(Math.max(...widths)) + 10), tall = Math.min(130, Math.max(...heights) + 10);
     const size = Math.max(17, Math.min(30, ((canvas.parentElement.clientWidth || 600) - margin - 2) / count)), side = size * count;
     canvas.width = Math.round((margin + side + 2) * dots); canvas.height = Math.round((tall + side + 2) * dots);
@@ -60,15 +61,15 @@ class Painter {
       pen.fillText(label, margin - 6, tall + middle, margin - 8);
       pen.save();
       pen.translate(margin + middle, tall - 5);
-      this.above(pen, label, tall - 7);
+      this.above(pen, label, tall - 7, isWide(label) || amongWide && [...label].length === 1);
       pen.restore();
     });
     pen.lineWidth = 2;
     for (const [row, column, role] of frames) { pen.strokeStyle = ROLE_COLOURS[role]; pen.strokeRect(margin + column * size, tall + row * size, size, size); }
     return { margin, tall, size };
   }
-  above(pen, label, room) { // Chinese from top to bottom, other words turned
-    if (isWide(label)) {
+  above(pen, label, room, isUpright) { // Chinese from top to bottom, other words turned
+    if (isUpright) {
       const letters = [...label];
       pen.textAlign = "center";
       letters.forEach((letter, place) => pen.fillText(letter, 0, -14 * (letters.length - place - .5)));

@@ -464,6 +464,8 @@
     const available = target.parentElement.clientWidth || 600, dots = devicePixelRatio || 1, pen = target.getContext("2d");
     const font = (bold) => `${bold ? "700 " : ""}13px "Anaphora Sans", system-ui, sans-serif`;
     const chinese = (text) => /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]/.test(text);
+    const amongChinese = words.some((place) => chinese(sentence.words[place])); // single digits then stand upright too
+    const upright = (text) => chinese(text) || amongChinese && [...text].length === 1;
     pen.font = font(true);
     const longest = Math.max(...words.map((place) => pen.measureText(sentence.words[place]).width));
     let margin = Math.min(120, Math.ceil(longest) + 10);
@@ -514,7 +516,7 @@
         pen.font = font(role); pen.fillStyle = colour[role];
         pen.textAlign = "right";
         pen.fillText(text, margin - 6, tall + middle, margin - 8);
-        if (chinese(text)) {
+        if (upright(text)) {
           pen.textAlign = "center";
           const letters = [...text];
           letters.forEach((letter, m) => pen.fillText(letter, margin + middle, tall - 5 - 14 * (letters.length - m - .5)));
