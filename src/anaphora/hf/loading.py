@@ -97,6 +97,20 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
     return Path(place).name, model, tokenizer
 
 
+def check_loaded(transformers: Any, model: object) -> None:
+    """Check that a loaded model is a model of `transformers`, without an adapter and not a compiled copy."""
+    name = type(model).__name__
+    if hasattr(model, "merge_and_unload"):
+        raise UserError(f"model ({name}) is a model with an adapter of peft; merge it: model.merge_and_unload()")
+    if isinstance(getattr(model, "_orig_mod", None), transformers.PreTrainedModel):
+        raise UserError(f"model ({name}) is a compiled copy; give the model itself: model._orig_mod")
+    if not isinstance(model, transformers.PreTrainedModel):
+        raise UserError(
+            f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "
+            "torch modules: anaphora.analysis.maps.of_torch"
+        )
+
+
 def _checked_folder(name: str) -> Path:
     """Return the path of a folder, after a check of its files.
 

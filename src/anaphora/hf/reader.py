@@ -37,7 +37,7 @@ from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
 from anaphora.hf.editable import EditableModel
 from anaphora.hf.editing import maps_at_points
-from anaphora.hf.loading import has_output_layer, load_named, quiet
+from anaphora.hf.loading import check_loaded, has_output_layer, load_named, quiet
 from anaphora.hf.parts import takes_types, text_part
 from anaphora.hf.tokens import Limits, TextReader
 from anaphora.hf.verification.forward import eager_maps, held_in_reading_mode, joined_maps, reading_mode, run_model
@@ -377,15 +377,7 @@ def open_model(
         tokenizer = tokenizer or own
     else:
         name, loaded = type(model).__name__, model
-        if hasattr(model, "merge_and_unload"):
-            raise UserError(f"model ({name}) is a model with an adapter of peft; merge it: model.merge_and_unload()")
-        if isinstance(getattr(model, "_orig_mod", None), transformers.PreTrainedModel):
-            raise UserError(f"model ({name}) is a compiled copy; give the model itself: model._orig_mod")
-        if not isinstance(model, transformers.PreTrainedModel):
-            raise UserError(
-                f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "
-                "torch modules: anaphora.analysis.maps.of_torch"
-            )
+        check_loaded(transformers, model)
     if tokenizer is None:
         raise UserError(f"{name}: a loaded model needs its tokenizer: tokenizer=AutoTokenizer.from_pretrained(...)")
     if not getattr(tokenizer, "is_fast", False):
