@@ -18,6 +18,9 @@ from anaphora.base import translation
 from anaphora.base.translation import spoken_in
 from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
+from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.sections.scores import scoreboard_section
+from anaphora.report.titles import scoreboard_title
 
 
 def cell(task: float = 0.99, candidate: float = 0.95, untrained: float | None = 0.58, **more: Any) -> Cell:
@@ -178,6 +181,22 @@ def test_answers_below_chance_are_called_that() -> None:
     assert "below chance" not in headline_sentence(evidence(en=cell(task=0.0, intervals=unknown)))  # of one item
 
 
+def test_right_answers_that_are_not_clearly_above_a_bar_are_not_plainly_called_unsolved() -> None:
+    nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
+    wide = ScoreIntervals(**nothing | {"task_accuracy": Interval(0.4, 1.0)})
+    by_rule = evidence(en=cell(task=0.85, intervals=wide, baselines={"nearest": 0.7}))
+    assert "correctly, not clearly above nearest (70 %): the task counts as not solved" in headline_sentence(by_rule)
+    by_chance = evidence(en=cell(task=0.85, intervals=wide, baselines={}))
+    assert "correctly, not clearly above chance (45 %): the task counts" in headline_sentence(by_chance)
+    no_more = evidence(en=cell(task=0.85, intervals=wide, baselines={"nearest": 0.9}))
+    assert "no more than a rule that looks at no attention" in headline_sentence(no_more)
+    for summary, bar in ((by_rule, "nearest (70 %)"), (by_chance, "chance (45 %)"), (no_more, "nearest (90 %)")):
+        title = "In English, the model answers 85 % of test items correctly, not clearly above {}: the task counts as"
+        assert scoreboard_title(summary) == f"{title.format(bar)} not solved"
+        with spoken_in("zh"):
+            assert "没有明显高于" in scoreboard_title(summary) and "任务算作没有解决" in headline_sentence(summary)
+
+
 def test_a_prediction_head_that_needs_no_attention_to_the_candidates_is_named() -> None:
     named = "its answers need no attention between them"
     assert named in headline_sentence(replace(evidence(en=cell(candidate=0.97)), reads_candidates=True))
@@ -198,6 +217,7 @@ def test_a_head_that_labels_trained_is_named_in_the_headline_whether_the_task_is
     [
         evidence(en=cell(candidate=0.97), zh=cell()),
         evidence(en=cell(candidate=0.55), zh=cell(untrained=None)),
+        evidence(en=cell(task=0.74, baselines={"nearest": 0.735}), zh=cell(task=0.8, baselines={"nearest": 0.9})),
         evidence("dev", en=language(cell(), set=cell(), role=cell(task=0.3))),
         replace(evidence(en=cell(), zh=cell(task=0.5, baselines={})), reads_candidates=True),
     ],
@@ -274,3 +294,11 @@ def test_what_trained_controls_show_is_reported_in_the_language_of_messages(
     assert "demo：训练对照，测试集，比例单位 %" in chinese and "无位置编码：符合预期。预期：角色线索" in chinese
     assert "实际：汉语角色线索的任务准确率 46.0 %" in chinese.replace("\n", "")
     assert not re.search("[A-Za-z]{2}", chinese.replace("demo", ""))
+
+
+@pytest.mark.parametrize(("low", "told"), [(0.9999, True), (0.99, False)])
+def test_the_page_says_what_an_interval_of_a_single_point_means(low: float, told: bool) -> None:
+    nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
+    ends = ScoreIntervals(**nothing | {"candidate_accuracy": Interval(low, 1.0)})
+    run = ReportRun(name="x", evidence=evidence(en=cell(candidate=1.0, intervals=ends)))
+    assert ("single point" in scoreboard_section(run).explanation) == told

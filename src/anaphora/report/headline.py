@@ -254,23 +254,39 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
         "items": items,
         "chance": share_text(cell.chance),
     }
+    if bar := bar_not_cleared(cell):
+        if best is not None and cell.task_accuracy <= best.accuracy:
+            text = _(
+                "In {group} the model answers {share} of {items} correctly, no more than a rule that looks at no "
+                "attention ({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point "
+                "should not be read as alignment."
+            )
+            return text.format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
+        return _(
+            "In {group} the model answers {share} of {items} correctly, not clearly above {bar}: the task counts as "
+            "not solved, so where its heads point should not be read as alignment."
+        ).format(**values, bar=bar)
     if best is None:
         return _(
             "In {group} the model answers {share} of {items} correctly (chance {chance}): the task is not solved, so "
             "where its heads point should not be read as alignment."
         ).format(**values)
-    answers_most = cell.task_accuracy >= _least_accuracy(cell.chance or 0.0)
-    text = _(
+    return _(
         "In {group} the model answers {share} of {items} correctly (chance {chance}, best baseline {rule} {best}): the "
         "task is not solved, so where its heads point should not be read as alignment."
-    )
-    if answers_most and cell.task_accuracy <= best.accuracy:
-        text = _(
-            "In {group} the model answers {share} of {items} correctly, no more than a rule that looks at no attention "
-            "({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point should not be "
-            "read as alignment."
-        )
-    return text.format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
+    ).format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
+
+
+def bar_not_cleared(cell: Cell) -> str | None:
+    """Return the threshold that keeps the task of an "unsolved" group unsolved although most answers are right.
+
+    The result is the name and the accuracy of chance or of the best baseline, for use in a sentence. It is None if the
+    task accuracy was not measured, or is less than halfway from chance to 1.
+    """
+    if cell.task_accuracy is None or cell.task_accuracy < _least_accuracy(cell.chance or 0.0):
+        return None
+    best, chance = cell.best_shortcut, cell.chance or 0.0
+    return bar_text(best.name, best.accuracy) if best and best.accuracy > chance else bar_text("all_candidates", chance)
 
 
 def _bar_name(name: str) -> str:

@@ -19,7 +19,7 @@ from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
-from anaphora.report.headline import bar_text, bars_not_beaten, group_name, groups_by_case, share_text
+from anaphora.report.headline import bar_not_cleared, bar_text, bars_not_beaten, group_name, groups_by_case, share_text
 from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import Group, group_label, head_name, label, language_name, listed, split_names
 
@@ -88,8 +88,16 @@ def scoreboard_title(evidence: Evidence) -> str:
     unsolved = _(
         "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is not solved"
     )
-    if answered := [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]:
-        add(unsolved, answered, shares=_listed_shares([group.cell.task_accuracy for group in answered]))
+    answered = [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]
+    if wrong := [group for group in answered if bar_not_cleared(group.cell) is None]:
+        add(unsolved, wrong, shares=_listed_shares([group.cell.task_accuracy for group in wrong]))
+    for group in answered:
+        if bar := bar_not_cleared(group.cell):
+            text = _(
+                "In {groups}, the model answers {shares} of {split} items correctly, not clearly above {bar}: the task "
+                "counts as not solved"
+            )
+            add(text, [group], shares=share_text(group.cell.task_accuracy), bar=bar)
     unanswered = _(
         "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of {split} items "
         "(chance {chance}); the model’s answers are not measured"

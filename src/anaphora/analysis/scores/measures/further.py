@@ -131,8 +131,9 @@ def _agreement(
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its 95 % interval.
 
     Kappa and interval are None for a model without answers, and if head and model choose the same candidate index in
-    all items. Kappa is not a mean of item values. Its interval is therefore a cluster bootstrap of the mean of
-    linearised values: each item's value is kappa plus the item's first-order influence on kappa.
+    all items. If only one of them always chooses the same index, only the interval is None. Kappa is not a mean of item
+    values. Its interval is therefore a cluster bootstrap of the mean of linearised values: each item's value is kappa
+    plus the item's first-order influence on kappa.
     """
     if answers is None:
         return Agreement(kappa=None, interval=None)
@@ -146,4 +147,6 @@ def _agreement(
     kappa = float((agree.mean() - (1 - apart)) / apart)
     expected = share_model[head] + share_head[model] - 2 * (1 - apart)
     values = kappa + (agree - agree.mean()) / apart - (1 - agree.mean()) * expected / apart**2
-    return Agreement(kappa=rounded(kappa), interval=bootstrap_interval(values, item_clusters))
+    # If all picks or all answers are alike, kappa is 0 whatever the others are, and so are all values.
+    is_constant = len(set(head)) == 1 or len(set(model)) == 1
+    return Agreement(kappa=rounded(kappa), interval=None if is_constant else bootstrap_interval(values, item_clusters))

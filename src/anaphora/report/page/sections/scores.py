@@ -10,7 +10,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from anaphora.analysis.evidence.evidence import Evidence, in_group
-from anaphora.analysis.results.scores import Cell, WorstTemplate
+from anaphora.analysis.results.scores import Cell, ScoreIntervals, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.analysis.scores.measures.further import Agreement, FurtherScores
@@ -37,6 +37,7 @@ from anaphora.report.wording import (
     effect_names,
     factor_names,
     head_name,
+    joined_sentences,
     kind_groups,
     label,
     language_name,
@@ -79,16 +80,32 @@ def scoreboard_section(run: ReportRun) -> Section:
         further = [_further_row(evidence, group) for group in groups]
         elements.append(table_of(main, _("Main scores, 95 % intervals in brackets"), folded=True))
         elements.append(table_of(further, _("Further scores"), folded=True))
-    return Section(
-        name="scoreboard",
-        title=_("What does the pronoun attend to?"),
-        explanation=_(
+    explanations = [
+        _(
             "Task accuracy is how often the model names the antecedent; candidate accuracy is how often the chosen "
             "head gives the antecedent more weight than every other candidate. Ticks mark what chance, the best "
             "shortcut and untrained models reach."
-        ),
+        )
+    ]
+    if any(_is_single_point(group.cell.intervals) for group in groups):
+        explanations.append(
+            _(
+                "An interval that is a single point only says that all templates or groups measured here have the same "
+                "mean: others may differ."
+            )
+        )
+    return Section(
+        name="scoreboard",
+        title=_("What does the pronoun attend to?"),
+        explanation=joined_sentences(explanations),
         elements=elements,
     )
+
+
+def _is_single_point(ends: ScoreIntervals) -> bool:
+    """Return whether an interval of the table of main scores has equal ends, as the table shows them."""
+    shown = (ends.task_accuracy, ends.candidate_accuracy, ends.quad_accuracy, ends.open_accuracy, ends.antecedent_mass)
+    return any(each and format_percent(each.low) == format_percent(each.high) for each in shown)
 
 
 def _score_row(group: Group[Cell]) -> dict[str, str]:
