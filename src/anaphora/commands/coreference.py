@@ -142,9 +142,9 @@ def _predicted_clusters(
 ) -> list[list[Span]]:
     """Predict the clusters of a document with gold mentions.
 
-    For each mention whose form is in `forms`, the model chooses an earlier mention of the same passage or none; the
-    mention is linked to the chosen mention. Linked mentions form a cluster; a mention without links is a cluster of its
-    own. The model reads one passage of at most `words` words at a time.
+    For each mention whose form, such as "pronoun", is in `forms`, the model chooses an earlier mention of the same
+    passage or none; the mention is linked to the chosen mention. Linked mentions form a cluster; a mention without
+    links is a cluster of its own. The model reads one passage of at most `words` words at a time.
 
     Returns:
         Clusters in the order of their first mentions, each mention as (index of first word, index of last word + 1).

@@ -70,14 +70,14 @@ class Evaluation(RunHead):
 
 
 def evaluate(settings: Evaluation) -> None:
-    """Predict the antecedents or the labels of texts in a split; print and write predictions and accuracies.
+    """Predict the antecedents in a split, or the labels of its texts; print and write predictions and accuracies.
 
-    For texts and a run without a prediction head, only the perplexity is printed. With `runs`, the accuracies of
-    several runs are compared instead.
+    If the data are a text corpus and the run has no prediction head, only the perplexity is printed. With `runs`, the
+    accuracies of several runs are compared instead.
 
     Raises:
-        UserError: answers on other data would be mixed with those on the run's own data; or `calibrate` or a head is
-            set for texts. Also the errors of `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
+        UserError: results on other data would be written among those on the run's own data, or `calibrate` or `layer`
+            is set for a text corpus. Also the errors of `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
     """
     from anaphora.commands.parts.shared import check_place_of_like_data, held_output
     from anaphora.runs.directory import load
@@ -119,9 +119,9 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
 
-    The answers are written to `<split>_answers.json`, and the scores of the answers and of one head by template to
-    `<split>_templates.csv`, unless the model has no attention maps. If the run does not predict antecedents, the
-    answers are null.
+    The answers are written to `<split>_answers.json`. If the model has attention maps, the accuracy of the answers and
+    the scores of one attention head, by template, are written to `<split>_templates.csv`. If the run does not predict
+    antecedents, the answers are null.
 
     Raises:
         UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is

@@ -258,7 +258,9 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score the decisions of baselines, the best head and a probe over all heads on whether a pronoun refers to a name.
+    """Score decisions on whether a pronoun refers to a name, made without fine-tuning.
+
+    The decisions are made by baselines, by the best head, and by a probe on the attention weights of all heads.
 
     For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
 

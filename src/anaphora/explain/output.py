@@ -1,7 +1,7 @@
 """Walk-throughs of attention as text for the terminal, or as an offline HTML page.
 
 The terminal shows a short summary, or all steps with their matrices. The HTML page draws each matrix as a grid. The
-steps follow the attention row of one query token; this current row is bold or framed.
+steps follow the attention row of one query token, which is highlighted in the matrices.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
-    The weights are those of the current row, or the average of the pronoun's rows if it has several. At most
-    `_MAX_WEIGHTS` weights and answers are printed, with `digits` decimals. If there is an answer, the last line says
-    that the weights do not explain it.
+    The weights are those of the row that the steps follow (`Walkthrough.row`), or the average of the pronoun's rows if
+    it has several. At most `_MAX_WEIGHTS` weights and answers are printed, with `digits` decimals. If there is an
+    answer, the last line says that the weights do not explain it.
     """
     _print_heading(console, walk, walk.notes)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -118,7 +118,7 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """Return how many decimals, at most `most`, a matrix needs, apart from values written in scientific notation."""
+    """Return how many decimals, at most `most`, show a matrix unrounded, apart from entries in scientific notation."""
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):

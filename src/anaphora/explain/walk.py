@@ -1,7 +1,7 @@
 """Walk-through of attention as plain data: steps, each a formula of matrices and operators.
 
-The attention map has Q rows; the steps follow one of them, the current row. Nothing is computed here: the values come
-from the encoder's own functions.
+The attention map has Q rows; the steps follow one of them, called the current row. Nothing is computed here: the values
+come from the encoder's own functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Matrix:
         rows, columns: labels of the rows and of the columns.
         axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
             the same length.
-        followed: whether the rows belong to the query tokens, so that one of the rows is the current row.
+        followed: whether the rows belong to the query tokens, so that one of the rows is the one that the steps follow.
         weights: whether the values are attention weights, from 0 to 1.
     """
 
@@ -125,7 +125,7 @@ class Walkthrough:
         name: name of the walk-through, used in file names.
         title, about: heading and introduction.
         queries: labels of the query tokens, which have one row each in the attention map.
-        row: index of the row of the attention map that the steps follow (the current row).
+        row: index of the row of the attention map that the steps follow.
         units: label of each word or candidate, and indices of its columns in the attention map; empty if each column is
             a unit of its own.
         asked: the pronoun and its rows, if it has several; the summary averages them.

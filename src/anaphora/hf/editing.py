@@ -231,7 +231,7 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 
 
 class EditOfOneText(Edit):
-    """Edit of a batch of texts, applied in a forward pass over one text of the batch.
+    """Wrapper that applies an edit, made for a batch of texts, in a forward pass over one text of the batch.
 
     The edit always receives tensors for the whole batch. All passes share these tensors (`tables`), and each pass fills
     in the values of its text.

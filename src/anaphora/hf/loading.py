@@ -48,7 +48,7 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model, in float32, and its tokenizer from a folder or the Hugging Face Hub ("hf://owner/name").
 
-    Files from the hub are downloaded to the cache of `transformers`.
+    Files from the Hub are downloaded to the cache of `transformers`.
 
     Returns:
         The last part of the name, the model and the tokenizer. If the weights of the output layer are missing, the
@@ -188,9 +188,9 @@ def _weight_files(place: str) -> dict[str, Path]:
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return the local path of a file in a folder or on the hub; None if the file does not exist.
+    """Return the local path of a file in a folder or on the Hugging Face Hub; None if the file does not exist.
 
-    Unless `offline` is True, a file on the hub is downloaded if needed.
+    Unless `offline` is True, a file on the Hub is downloaded if needed.
     """
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(

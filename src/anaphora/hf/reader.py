@@ -61,7 +61,7 @@ class TransformersModel:
     """Encoder or decoder of `transformers`, always run in evaluation mode.
 
     Attributes:
-        name: last part of the name of the folder or of the model on the hub; the class name for a loaded model.
+        name: last part of the name of the folder or of the Hugging Face model; the class name for a loaded model.
         model: model without its output layer; for an encoder-decoder, the encoder.
         tokenizer: fast tokenizer, which gives the character span of each token.
         family: `model_type` of the configuration.
@@ -362,8 +362,8 @@ def open_model(
     """Open a model of `transformers` for analysis.
 
     Args:
-        model: path of a folder, name on the hub as "hf://owner/name", or a loaded model.
-        tokenizer: required for a loaded model; by default, the tokenizer of the folder or of the model on the hub.
+        model: path of a folder, name on the Hugging Face Hub as "hf://owner/name", or a loaded model.
+        tokenizer: required for a loaded model; by default, the tokenizer of the folder or of the model on the Hub.
 
     Raises:
         UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded

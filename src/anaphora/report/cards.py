@@ -20,11 +20,11 @@ _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpre
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """Facts about a run for its model card, apart from the scores.
+    """Properties of a run that its model card states beside the scores.
 
     Attributes:
         languages: language codes such as "en".
-        licence: identifier of the weights' licence on the hub; None if no licence is stated.
+        licence: identifier of the weights' licence on the Hugging Face Hub; None if no licence is stated.
         architecture: properties of the encoder, by name.
         training: data and settings of the training, by name.
         answers: whether the model predicts an antecedent.
@@ -39,9 +39,10 @@ class CardFacts:
 
 
 def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
-    """Return the model card as Markdown with metadata for the hub; if `evidence` is empty, the card has no scores.
+    """Return the model card as Markdown with metadata for the Hugging Face Hub.
 
-    `evidence` has a single element, or one element per language if a head was chosen for each language separately.
+    Without `evidence`, the card has no scores. `evidence` has a single element, or one element per language if a head
+    was chosen for each language separately.
     """
     parts = [
         _front_matter(

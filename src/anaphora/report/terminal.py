@@ -1,4 +1,4 @@
-"""Terminal output of scores, verdicts, controls and comparisons of runs."""
+"""Terminal output of a run's scores, controls and verdicts (`print_verdict`), and of comparisons of runs."""
 
 from __future__ import annotations
 

@@ -167,9 +167,9 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
     """Load a finished run, or pretrained weights as a run.
 
     Args:
-        directory: folder of the run or of the weights; "hf://owner/name" for a model on the hub, which is downloaded;
-            or "shipped" for the run inside the package. Measurements on a local run are written to the folder of the
-            run; measurements on any other model are written to the folder that `results_folder` returns.
+        directory: folder of the run or of the weights; "hf://owner/name" for a model on the Hugging Face Hub, which is
+            downloaded; or "shipped" for the run inside the package. Measurements on a local run are written to the
+            folder of the run; measurements on any other model are written to the folder that `results_folder` returns.
         device: device for the model, by default the CPU.
 
     Raises:
@@ -196,7 +196,7 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 def results_folder(name: str) -> Path:
     """Return the folder for measurements on a model whose own folder must not be written to.
 
-    It is outputs/<owner>--<name> for a model on the hub, and otherwise outputs/<name of the model's folder>.
+    It is outputs/<owner>--<name> for a model on the Hugging Face Hub, otherwise outputs/<name of the model's folder>.
     """
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")

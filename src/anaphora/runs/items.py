@@ -129,7 +129,7 @@ def weights_digest(run: Run) -> str:
     """Return a hash of the file `run.files.weights`; if there is no such file, the hash that `model_digest` returns.
 
     For pretrained weights, the result is always that of `model_digest`, so that a model has the same hash in a local
-    folder and on the hub.
+    folder and on the Hugging Face Hub.
     """
     has_file = not run.is_pretrained and run.files.weights.exists()
     return file_digest(run.files.weights)[:16] if has_file else model_digest(run)

@@ -81,14 +81,14 @@ def shape(config: Config) -> dict[str, Any]:
 
 
 def without_folders(config: Config) -> Config:
-    """Return the settings with every path reduced to its last part; names on the hub are kept."""
+    """Return the settings with every path reduced to its last part; names on the Hugging Face Hub are kept."""
     return from_plain(_with_paths(to_plain(config), _file_name), RUN_CONFIG)
 
 
 def data_without_folders(data: Data) -> dict[str, Any]:
     """Return the settings of a corpus as plain values, with every path reduced to its last part.
 
-    Names of corpora on the hub are not changed.
+    Names of corpora on the Hugging Face Hub are not changed.
     """
     plain: dict[str, Any] = _with_paths(asdict(data), _file_name, "data")
     return plain

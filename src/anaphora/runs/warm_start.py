@@ -1,4 +1,4 @@
-"""Models from which training starts: runs, or pretrained weights in a folder or on the hub.
+"""Models from which training starts: runs, or pretrained weights in a folder or on the Hugging Face Hub.
 
 Importing this module does not import torch.
 """
@@ -32,7 +32,7 @@ _DROPOUTS = ("dropout", "head_dropout")
 
 
 def locate_model(name: str, setting: str) -> Path:
-    """Return the folder of the model that a setting names: local, inside the package, or downloaded from the hub.
+    """Return the folder of the model that a setting names: local, in the package, or from the Hugging Face Hub.
 
     Raises:
         UserError: the model does not exist or cannot be downloaded, or its folder has neither config.yaml nor all files
@@ -60,9 +60,9 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Return whether a folder or a model on the hub holds a run of this package.
+    """Return whether a folder or a model on the Hugging Face Hub holds a run of this package.
 
-    `name` is the path of the folder, "shipped", or "hf://owner/name". For a model on the hub, the file with its
+    `name` is the path of the folder, "shipped", or "hf://owner/name". For a model on the Hub, the file with its
     settings is downloaded; if this fails, the result is False.
     """
     if not name.startswith(HUB_PREFIX):
@@ -89,7 +89,7 @@ def with_start_model(config: Config) -> Config:
     """Return a run's settings with the encoder settings of the model whose weights it starts from (`config.start`).
 
     Dropout rates are not taken from this start model. The settings are returned unchanged if there is no start model,
-    or if the run is resumed. A start model on the hub is downloaded.
+    or if the run is resumed. A start model on the Hugging Face Hub is downloaded.
 
     Raises:
         UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or

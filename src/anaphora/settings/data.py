@@ -132,7 +132,7 @@ class Dpr(ExternalCorpus):
 class Gap(ExternalCorpus):
     """GAP (Webster et al. 2018): gap-development.tsv, gap-validation.tsv, a folder with both files, or hf://owner/name.
 
-    The hub's splits "train" and "validation" are the development and the validation file. If both are present, the
+    On the Hugging Face Hub, these files are the splits "train" and "validation". If both files are present, the
     validation file is the test split, `test_share` is not used, and `dev_share` is a share of the development file.
     """
 
@@ -147,8 +147,8 @@ WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
 class Winogrande(ExternalCorpus):
     """WinoGrande (Sakaguchi et al. 2020): train_<size>.jsonl, dev.jsonl, a folder with both, or hf://owner/name.
 
-    dev.jsonl, or "validation" on the hub, is the test split if it is present (the published test part has no answers);
-    `test_share` is then not used. The hub's rows must have sentence, option1, option2 and answer, as in
+    dev.jsonl, or "validation" on the Hugging Face Hub, is the test split if present (the published test part has no
+    answers); `test_share` is then not used. The Hub's rows must have sentence, option1, option2 and answer, as in
     hf://allenai/winogrande/winogrande_m; since they have no qID, their minimal pairs are unknown.
     """
 
@@ -165,8 +165,8 @@ class Winogrande(ExternalCorpus):
 class Cluewsc(ExternalCorpus):
     """CLUEWSC2020 (Xu et al. 2020), Chinese: train.json, dev.json, a folder with both files, or hf://owner/name.
 
-    dev.json, or "validation" on the hub, is the test split if it is present (the published test part has no labels);
-    `test_share` is then not used. The hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
+    dev.json, or "validation" on the Hugging Face Hub, is the test split if present (the published one has no labels);
+    then `test_share` is unused. The Hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
     """
 
     kind: str = "cluewsc"
@@ -329,7 +329,8 @@ class PlainText(TextCorpus):
     """Pre-training text: a .txt, .jsonl (text, title) or wikitext .tokens file (or .gz), a folder, or hf://owner/name.
 
     If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. Rows
-    on the hub need a field text and may have a field title; the hub's splits are used if there is one for validation.
+    on the Hugging Face Hub need a field text and may have a field title; the Hub's splits are used if there is one for
+    validation.
     """
 
     kind: str = "plain_text"

@@ -95,7 +95,7 @@ class Task:
 
     @property
     def learns_labels(self) -> bool:
-        """Return whether a loss depends on the labels: the loss of the prediction head, or the supervision loss."""
+        """Return whether the prediction head's loss, or a loss that supervises attention, depends on the labels."""
         return self.prediction.kind != "none" or self.supervision.weight > 0
 
 

@@ -161,8 +161,11 @@ def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.fl
 
     Args:
         examples: the N items.
-        correct: correctness of the predictions, (N,), keyed by name of the intervention. The group of all items has
-            this name; the group of a cue category is named "<intervention>, set" or "<intervention>, role".
+        correct: correctness of the predictions, (N,), keyed by name of the intervention.
+
+    Returns:
+        Measures by language and group. The group of all items has the name of the intervention; the groups of the cue
+        categories are named "<intervention>, set" and "<intervention>, role".
     """
     groups: GroupMeasures = {}
     chance = chance_of(examples)

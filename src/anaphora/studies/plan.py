@@ -77,11 +77,11 @@ _MEASURED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(kw_only=True)
 class VerdictRule:
-    """Settings of one condition of a study's claim: bounds on a measure.
+    """Settings of one condition on which the verdict of a study depends: bounds on a measure in one cell.
 
-    The bounds apply to the median, minimum or maximum of the measure over seeds, or of its difference from the measure
-    of another cell or another group of items. The condition must hold in each of `languages`, by default in every
-    measured language.
+    A cell is a configuration of the study. The bounds apply to the median, minimum or maximum over seeds of the measure
+    in `cell`, or of its difference from the measure in another cell or another group of items. The condition must hold
+    in each of `languages`, by default in every measured language.
     """
 
     statement: str = MISSING  # the condition in words

@@ -28,7 +28,7 @@ class SeedValues(Spread):
 
 @dataclass(frozen=True, kw_only=True)
 class SeedDifference(Spread):
-    """Median and range over seeds of the difference between two cells in a measure.
+    """Median and range over seeds of the difference between two cells (configurations) in a measure.
 
     Attributes:
         pairs: number of seeds for which there is a difference.
@@ -41,15 +41,16 @@ class SeedDifference(Spread):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSummary:
-    """Summary of the runs of a cell, or of a pool (several cells), on one group of items.
+    """Summary of the runs of a cell (configuration of a study), or of a pool (several cells), on one group of items.
 
     Attributes:
         runs: number of runs with measures of the group.
-        solved: number of runs that solve the task; None if task accuracy was not measured.
-        is_solved: whether the median task accuracy counts as solved; None if task accuracy was not measured.
+        solved: number of runs whose task accuracy is at least the threshold `Study.solved`; None if task accuracy was
+            not measured.
+        is_solved: whether the median task accuracy is at least this threshold; None if task accuracy was not measured.
         measures: median, range and values over seeds, keyed by measure.
-        against_base: difference from the base cell, keyed by measure. For `ALIGNMENT_MEASURES`, only seeds whose two
-            runs both solve the task are used. Empty for the base cell and for pools.
+        against_base: difference from the base cell, keyed by measure. For `ALIGNMENT_MEASURES`, only seeds are used for
+            which both runs reach the threshold. Empty for the base cell and for pools.
     """
 
     runs: int
@@ -65,7 +66,7 @@ Groups = dict[str, dict[str, GroupSummary]]
 
 @dataclass(frozen=True, kw_only=True)
 class CellRun:
-    """Status of a run of a cell.
+    """Status of one run of a cell: one configuration of a study, trained with one seed.
 
     Attributes:
         seed: random seed of the run.
@@ -84,7 +85,7 @@ class CellRun:
 
 @dataclass(frozen=True, kw_only=True)
 class CellSummary:
-    """Results of one cell; `name`, `factor`, `parts` and `overrides` are those of its `StudyCell`."""
+    """Results of one configuration (cell); `name`, `factor`, `parts` and `overrides` are those of its `StudyCell`."""
 
     name: str
     factor: str

@@ -97,11 +97,13 @@ def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter
 class Muon(torch.optim.AdamW):
     """AdamW, with orthogonalised Nesterov momentum for some groups of weights (Jordan et al. 2024, "Muon").
 
-    These are the parameter groups with the entry `orthogonal`. Their update is scaled by 0.2 sqrt(longer side), so that
-    its entries are as large as AdamW's and learning rates are comparable (Liu et al. 2025, "Muon is scalable for LLM
-    training", section 2.2). `torch.optim.Muon` is not used, since it multiplies one matrix at a time in bfloat16, which
-    is 20 times slower than batched float32 on a CPU that emulates bfloat16. A run that trains in bfloat16, on hardware
-    that supports bfloat16, sets `products` to bfloat16.
+    A parameter group has orthogonalised momentum if its entry `orthogonal` is True. The update of its weights is scaled
+    by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning rates are comparable (Liu et al.
+    2025, "Muon is scalable for LLM training", section 2.2).
+
+    `products` is the data type of the matrix products in the orthogonalisation: bfloat16 in a run that trains in
+    bfloat16 on hardware that supports it, otherwise float32. `torch.optim.Muon` is not used, since it multiplies one
+    matrix at a time in bfloat16, which is 20 times slower than batched float32 on a CPU that emulates bfloat16.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:

@@ -164,7 +164,7 @@ def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Ten
 
 
 class _HeadEdit(Edit):
-    """Edit of several heads of one layer, with one value for each head; subclasses define what the value is."""
+    """Base class of edits of several heads of one layer; subclasses define what each head's entry in `values` is."""
 
     def __init__(self, heads: Sequence[int], values: Sequence[Any]) -> None:
         self.heads, self.values = tuple(heads), values

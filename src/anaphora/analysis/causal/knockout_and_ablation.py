@@ -71,7 +71,7 @@ class DoseResponse(NamedTuple):
 
 
 class CausalTests:
-    """Causal tests of one model, with the unedited answers and attention maps that all tests need.
+    """Causal tests of one model, with its answers and attention maps without intervention, which all tests need.
 
     `order` lists all heads of the layers with attention, best first, for example from `ranked_heads`.
 
@@ -242,10 +242,10 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def counts(self) -> list[int]:
-        """Return the numbers k of best heads that are ablated together.
+        """Return the values of k for which the best k heads are ablated together.
 
-        For up to `EVERY_HEAD_UP_TO` heads, these are 1 to the number of all heads; for more heads, the powers of two
-        below the number of all heads, and this number.
+        With H heads in total, these are 1 to H if H is at most `EVERY_HEAD_UP_TO`; otherwise, the powers of two below
+        H, followed by H itself.
         """
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:

@@ -79,26 +79,26 @@ class Subject(Protocol):
         """Yield each item's index and attention maps (L, H, queries, keys), in any order."""
 
     def scores(self) -> Scores:
-        """Return the unedited model's scores of the candidates, (N, M + 1; "none of them" last)."""
+        """Return the scores without intervention, (N, M + 1); the last column is the score of "none of them"."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores, (N, M + 1; "none of them" last), if the given heads are ablated at every token.
+        """Return the scores if the given heads are ablated at every token: (N, M + 1), as in `scores`.
 
         Raises:
             UserError: `mode` is not one of `ABLATION_MODES`.
         """
 
     def knocked_out(self, edges: Edges) -> Scores:
-        """Return the scores, (N, M + 1; "none of them" last), with the attention edges masked before the softmax."""
+        """Return the scores if the attention edges are masked before the softmax: (N, M + 1), as in `scores`."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """Return the scores, (N, M + 1; "none of them" last), if the values along the given attention edges are zeroed.
+        """Return the scores if the values along the attention edges are zeroed: (N, M + 1), as in `scores`.
 
         The attention weights do not change.
         """
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """Return the scores, (N, M + 1; "none of them" last), with the pronoun's attention rows replaced in some heads.
+        """Return the scores if the pronoun's attention rows are replaced in some heads: (N, M + 1), as in `scores`.
 
         Args:
             rows: new attention rows of the Q tokens of each patched item's pronoun, (L, H, Q, T), keyed by the item's
@@ -169,7 +169,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of all items' candidates, (N, M + 1; "none of them" last), under an intervention.
+        """Return the scores of all items under an intervention: (N, M + 1), as in `Subject.scores`.
 
         Args:
             intervention: function from the index of a batch to the edits for that batch.

@@ -1,1 +1,1 @@
-"""Evidence on a run: the scores of the chosen head, the protocol, the controls, the verdict, and their data classes."""
+"""Evidence on a run: scores of the chosen head, controls, fixed protocol and verdict, with their data classes."""

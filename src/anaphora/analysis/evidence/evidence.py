@@ -65,7 +65,7 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderFacts:
-    """Facts about the encoder that limit what its attention heads can show.
+    """Properties of the encoder that limit what can be concluded from its attention weights.
 
     Attributes:
         values: vectors that attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").

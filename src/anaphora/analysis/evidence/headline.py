@@ -103,7 +103,7 @@ class Headline(Measurement):
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """Return `Evidence` that contains the scores and facts about the run, such as its seed."""
+        """Return `Evidence` that contains the scores and properties of the run, such as its seed."""
         config = self.run.config
         return replace(
             super().evidence(),

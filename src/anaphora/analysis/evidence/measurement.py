@@ -1,6 +1,7 @@
-"""Measurement of the evidence on a run (scores, statistics, causal tests).
+"""Measurement of the evidence on a run, which consists of scores, statistics and results of causal tests.
 
-Evidence that metrics.json already contains is not measured again if weights, items, code and settings are unchanged.
+Except for the scores of the heads, evidence that metrics.json already contains is not measured again if weights, items,
+code and settings are unchanged.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ class RunEvidence:
 def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
     """Measure the evidence on a run, or read it from `metrics.json` if weights, items, code and settings are unchanged.
 
-    The scores of the heads are always measured, the verdict is always recomputed from the stored controls, and
-    `metrics.json` and its tables are written again.
+    The scores of the heads are always measured, the verdict (`Verdict`) is always recomputed from the stored controls,
+    and `metrics.json` and its tables are written again.
 
     Args:
         run: the finished run.

@@ -50,7 +50,7 @@ def evidence_from_records(
     Causal tests are run only if `subject` is given.
 
     Args:
-        name: name of the model, which replaces a run's settings in the protocol's hash.
+        name: name of the model; the protocol's hash covers this name in place of a run's settings.
         development: records on which the head is chosen.
         measured: records to report, without sentences of `development`.
         answers: index of the predicted candidate for each measured record, -1 for "none of them". Without answers, task
@@ -59,12 +59,13 @@ def evidence_from_records(
         training: items on which learned baselines are fitted. Without training items, only baselines that need no
             fitting are computed.
         split: name of the split of the measured records, shown in the report.
-        chosen: a head that the caller names; if given, no head is chosen.
+        chosen: head to evaluate; None to choose one on `development`.
         untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:
         The measurement and the evidence computed from it. The causal tests are None if no subject is given. Controls,
-        perturbations, maps other than the given one, and attention from words other than the pronoun are not measured.
+        perturbations, kinds of attention map other than that of the records, and attention from words other than the
+        pronoun are not measured.
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a

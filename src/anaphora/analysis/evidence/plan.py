@@ -8,9 +8,9 @@ from anaphora.base.checks import at_least, one_of
 from anaphora.settings.data import SPLITS
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
-"""Trained controls that the verdict "supported" requires."""
+"""Trained controls without which the `Verdict` on a run cannot be "supported"."""
 FURTHER_CONTROLS = ("masked_tokens", "pairwise", "nearest")
-"""Trained controls that no verdict requires; they are trained only if named."""
+"""Trained controls that no `Verdict` requires; they are trained only if named."""
 ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 

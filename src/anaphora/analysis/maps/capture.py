@@ -45,7 +45,7 @@ class Capture:
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Capture the attention rows and answers of a stored run on some examples.
+    """Record the pronoun's attention rows and the answers of a stored run's model on some examples.
 
     Raises:
         UserError: the model has no attention maps.
@@ -54,7 +54,7 @@ def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching) -> Capture:
-    """Capture the attention rows and answers of all items, in the order of the split.
+    """Record the pronoun's attention rows and the model's answers for all items, in the order of the split.
 
     Raises:
         UserError: the model has no attention maps.
@@ -77,7 +77,7 @@ class CapturedBatch(NamedTuple):
 
 
 def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching) -> Iterator[CapturedBatch]:
-    """Yield the captured rows and answers of each batch.
+    """Yield the pronoun's attention rows and the model's answers for the items of each batch.
 
     Raises:
         UserError: the model has no attention maps.

@@ -159,7 +159,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 
 
 def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
-    """Return 1 for each head's candidate with the largest weight, 1 / k in a tie among k, else 0: (N, L, H, M)."""
+    """Return an array, (N, L, H, M): 1 for a head's strongest candidate, 1 / k for k tied ones, 0 for others."""
     mass = np.moveaxis(scores.candidate_mass, 3, 1)
     return np.moveaxis(_argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
 
@@ -336,7 +336,7 @@ def _focal(example: Example) -> list[int]:
 
 
 def _argmax_shares(mass: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return 1 at the argmax over axis 1 among allowed entries, 1 / k in a tie among k, else 0."""
+    """Return an array that is 1 at the largest allowed entry along axis 1, 1 / k at each of k ties, and 0 elsewhere."""
     masked = np.where(allowed, mass, np.float32(-1))
     tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))
     return np.asarray(tied / tied.sum(axis=1, keepdims=True, dtype=np.float32))

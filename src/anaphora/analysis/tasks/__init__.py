@@ -1,1 +1,1 @@
-"""Further tasks: GAP, antecedent selection, text labels, cross-validation, transfer to other data, extraction."""
+"""Evaluations other than the evidence on a run, such as GAP and text labels; extraction of attention rows."""

@@ -197,8 +197,8 @@ def selection_table(
 
     Returns:
         One row for each subset of items (all items, or the items with one value of a factor), selector (rule or head),
-        choice set and form of mention. Forms without items are left out; heads have no rows for forms without
-        development items.
+        choice set and form of mention (such as "pronoun"). Forms without items are left out; heads have no rows for
+        forms without development items.
 
     Raises:
         ValueError: no candidate precedes the mention of an evaluated item.

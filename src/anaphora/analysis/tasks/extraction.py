@@ -83,7 +83,9 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """Return the parts that belong to one of `count` shards; `number` is the index of the shard, counted from 1.
+        """Divide the parts among `count` shards, and return the item indices of each part in shard `number`.
+
+        Shards are counted from 1. The parts are those that `parts` returns.
 
         Raises:
             UserError: there are fewer parts than shards.

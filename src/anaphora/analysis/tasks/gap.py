@@ -272,12 +272,14 @@ def parallelism(example: Example) -> Floats:
     """Return the scores of the M candidates by the parallelism baseline of Webster et al. 2018: (M,).
 
     A candidate with a mention in the same grammatical role as the pronoun scores higher than all candidates without
-    one. Within both groups, the candidate nearest to the pronoun scores highest.
+    one. Among the candidates with such a mention, and among those without one, the candidate nearest to the pronoun
+    scores highest.
 
-    Roles come from neighbouring words. A mention is possessive before 's or ', a subject at the start of the text or
-    after punctuation or a conjunction, else an object. "he" and "she" are subjects, "his" and "hers" are possessive;
-    "her" is an object at the end of the text or before punctuation, a preposition, a conjunction or an article, else
-    possessive; any other pronoun is an object.
+    The grammatical role of a mention is inferred from the neighbouring words. If an apostrophe and "s", or an
+    apostrophe alone, follow the mention, it is possessive. Otherwise, it is a subject if it is at the start of the
+    text, or follows punctuation, a conjunction or a word such as "who". Any other mention is an object. The pronouns
+    "he" and "she" are subjects; "his" and "hers" are possessive. "her" is an object at the end of the text and before
+    punctuation, a preposition, a conjunction or an article; elsewhere it is possessive. Any other pronoun is an object.
     """
     role = _pronoun_role(example.text, example.pronoun)
     same = [any(_role(example.text, span) == role for span in spans) for spans in example.candidates]

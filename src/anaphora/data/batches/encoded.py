@@ -235,7 +235,11 @@ class EncodedSplit:
 
 
 def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable]:
-    """Return the labels of the item with index `number` that are encoded in `pair_sets`, `groups` and `cells`."""
+    """Return three keys of an item, equal for items of one minimal pair, of one group, or of one cell.
+
+    A cell is a language and a cue type. `EncodedSplit` stores the keys as integer codes in `pair_sets`, `groups` and
+    `cells`. `number` is the index of the item; it is the key if the item has no minimal pair or no group.
+    """
     # Answers can be compared only if the candidates have the same words in the same order.
     names = tuple([example.words(index).lower() for index in range(len(example.candidates))])
     return (

@@ -1,8 +1,9 @@
-"""Quads of the controlled corpus.
+"""Quads of the controlled corpus: sets of sentences in which cues and orders of the candidates are counterbalanced.
 
-A quad has m candidates, mostly two. Each of m cues is combined with m orders of the candidates, which gives m * m
-sentences; a sentence with two pronouns gives two examples. A guess from positions alone, or from the candidates alone,
-is correct on exactly 1 / m of a quad.
+The cue of a sentence decides which of m candidates is the antecedent. In a quad, each of m cues is combined with each
+of m orders of the candidates, which gives m * m sentences. Mostly m is 2, and a quad has four sentences. A sentence
+with two pronouns gives two examples. A guess from positions alone, or from the candidates alone, is correct on exactly
+1 / m of the examples of a quad.
 """
 
 from __future__ import annotations

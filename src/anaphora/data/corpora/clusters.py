@@ -8,8 +8,8 @@ with a sentence number for each word in `sent_id`), and clusters of [start, end]
 - `clusters_token_offsets`, the output of maverick: the last word (inclusive).
 
 The setting `ends` therefore states whether the ends in the field `clusters` are inclusive or exclusive. If it is not
-set, the spans in the file must show this.
-Head words follow the rules of `unparsed_head`; the parts of speech in `pos` are optional.
+set, this is inferred from the spans in the file. Head words follow the rules of `unparsed_head`; the parts of speech in
+`pos` are optional.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
     """Return the documents of a file.
 
     Args:
-        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None if the spans
-            in the file must show which of the two holds. Fields that always have the same kind of end ignore `ends`.
+        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
+            from the spans in the file. It has no effect on fields whose kind of end is fixed (`CLUSTER_FIELDS`).
         setting: name of the setting for `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, the file has no document, or the spans do not show whether ends are inclusive.
+        UserError: a line is invalid, the file has no document, or `ends` is None and cannot be inferred.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -289,7 +289,7 @@ def _check_nesting(document: ClusterDocument) -> None:
 
 
 def coreference_document(line: ClusterDocument, language: str) -> Document:
-    """Convert a document with clusters to a `Document` whose mentions have head words, forms and entities.
+    """Convert a document with clusters to a `Document`; infer each mention's head word and form, such as "pronoun".
 
     The factors (attributes of its examples) are `corpus`, which is "clusters", and `genre`, the part of the document's
     name before the first "/"; a name without "/" gives no genre.

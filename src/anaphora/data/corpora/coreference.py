@@ -49,7 +49,8 @@ def unparsed_mention(
 ) -> Mention:
     """Return the mention that consists of the words from `first` to `end` (exclusive).
 
-    The head word and the form of the mention are inferred, without a parse, from its words and their tags.
+    The head word and the form of the mention (one of `FORMS`, such as "pronoun") are inferred, without a parse, from
+    its words and their tags.
     """
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
@@ -195,9 +196,9 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
 
     The other mentions are appended to `dropped`.
 
-    A mention inside the queried mention is not a candidate ("his" in "his wife"). If several mentions have the same
-    head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both. Passages with
-    placeholders give no examples.
+    A mention inside the mention to be resolved is not a candidate ("his" in "his wife"). If several mentions have the
+    same head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both. Passages
+    in which words are replaced by placeholders give no examples.
     """
     examples: list[Example] = []
     for passage, mention, earlier in _mentions_in_passages(document, most, dropped):

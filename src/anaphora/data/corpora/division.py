@@ -52,7 +52,7 @@ class ReadingReport:
 
 
 def is_hub(path: str) -> bool:
-    """Return whether a `data.path` names a data set on the Hugging Face hub."""
+    """Return whether a `data.path` names a data set on the Hugging Face Hub."""
     return path.startswith(HUB_PREFIX)
 
 
@@ -60,8 +60,8 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
     """Return the path of an existing file or folder, with "~" expanded.
 
     Raises:
-        UserError: the path does not exist, or names a data set on the hub; the message names the setting and the
-            needed files.
+        UserError: the path does not exist, or names a data set on the Hugging Face Hub; the message names the setting
+            and the needed files.
     """
     needed = f"; needed: {files}" if files else ""
     if is_hub(path):
@@ -235,7 +235,7 @@ def origin_of(settings: Data) -> Origin:
     """Return a description of the files that `data.path` may name, and their licence.
 
     Description and licence are "" for a generated corpus. They are also "" for a corpus that is registered from outside
-    the package, since its reader may need other files than the reader from which it is derived.
+    the package, since the reader of such a corpus may be based on a built-in reader, but need other files.
     """
     module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))
@@ -245,7 +245,7 @@ def origin_of(settings: Data) -> Origin:
 def files_at_path(settings: Data) -> dict[str, Path]:
     """Return the file at `data.path`, or all files of the folder, keyed by name.
 
-    The result is empty for a data set on the hub and for a corpus without a path.
+    The result is empty for a data set on the Hugging Face Hub and for a corpus without a path.
 
     Raises:
         UserError: the path does not exist.

@@ -1,4 +1,4 @@
-"""Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the hub.
+"""Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the Hugging Face Hub.
 
 Rows without a label or text, and texts with placeholders for words, are dropped. So are dev texts that are also in
 test, and training texts that are repeated or also in dev or test: a quarter of ChnSentiCorp's dev texts are in train.
@@ -69,13 +69,13 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and a report on dropped rows.
 
-    The splits are those of the file names, of the hub, or of a column `split`; on the hub or in the column, "dev",
-    "validation", "valid" and "val" are one split. If train has no labelled text, dev becomes train; otherwise, if test
-    has none, dev becomes test. A missing dev or test split is drawn from train at random.
+    The splits are those of the file names, of the Hugging Face Hub, or of a column `split`; on the Hub or in the
+    column, "dev", "validation", "valid" and "val" are one split. If train has no labelled text, dev becomes train;
+    otherwise, if test has none, dev becomes test. A missing dev or test split is drawn from train at random.
 
     Raises:
-        UserError: a file or column is missing, a value is not allowed (the message names file, line, field and
-            value), a group is in two splits, or no text has a label.
+        UserError: a file or column is missing, a value is not allowed (the message names file, line, field and value),
+            a group (texts that must stay in one split) is in two splits, or no text has a label.
     """
     rows_by_split = _one_class_for_each_number(_rows_by_split(settings))
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
@@ -142,7 +142,7 @@ def _origin(settings: LabelledText) -> Origin:
 
 
 def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
-    """Return all rows by split, with and without labels, from files or the hub."""
+    """Return all rows by split, with and without labels, from files or the Hugging Face Hub."""
     names = LABELS.get(settings.kind, ())
     rows_by_split: defaultdict[str, list[_Row]] = defaultdict(list)
     if division.is_hub(settings.path):
@@ -170,11 +170,11 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
 
 
 def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
-    """Return the rows with whole-number labels such as 1, 1.0 and 1.00 written in the same way.
+    """Return all rows, with labels for the same whole number, such as "1", "1.0" and "1.00", in one spelling.
 
-    They are written as 1. Only if other labels have a fraction, such as 1.5, and the label 1 does not occur, they are
-    written as 1.0. Labels with a fraction are not changed: 1.5 and 1.50 may be two numbered sections. Labels such as
-    1.0 occur because pandas writes whole numbers in this form if some rows have no label.
+    The spelling is "1", with one exception: it is "1.0" if no row has the label "1" and some labels have a fraction,
+    such as "1.5". Labels with a fraction are not changed: "1.5" and "1.50" may be two numbered sections. Labels such as
+    "1.0" occur because pandas writes whole numbers in this form if some rows have no label.
     """
     labels = {row.label or "" for rows in rows_by_split.values() for row in rows}
     decimals = {label: match.groups() for label in labels if (match := _DECIMAL.fullmatch(label))}

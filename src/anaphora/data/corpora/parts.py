@@ -1,4 +1,4 @@
-"""Access to the training and test parts of a corpus on the Hugging Face hub, in a folder or in a single file."""
+"""Access to the training and test parts of a corpus on the Hugging Face Hub, in a folder or in a single file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
-    """Load a data set from the Hugging Face hub; return its splits, keyed by the names that they have on the hub.
+    """Load a data set from the Hugging Face Hub; return its splits, keyed by the names that they have on the Hub.
 
-    The data set is downloaded into the cache of `datasets`; if the hub cannot be reached, it is loaded from the cache.
+    The data set is downloaded into the cache of `datasets`; if the Hub cannot be reached, it is loaded from the cache.
 
     Raises:
         UserError: `path` is not hf://owner/name or hf://owner/name/config, or the data set can be neither downloaded
@@ -45,7 +45,7 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
 
 @contextmanager
 def _offline_if_unreachable() -> Iterator[None]:
-    """Let the library `datasets` use only its cache inside a `with` block if the hub cannot be reached.
+    """Let the library `datasets` use only its cache inside a `with` block if the Hugging Face Hub cannot be reached.
 
     This has the same effect as the environment variable HF_HUB_OFFLINE=1.
     """
@@ -85,8 +85,9 @@ def train_and_test_rows(
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
     """Return the (location, row) pairs of a corpus's training part, and of its public test part (None if missing).
 
-    On the hub these are the splits "train" and "validation". A single file is the training part; in a folder, `train`
-    returns the training file, and the test file may be missing. `files` describes the needed files in error messages.
+    On the Hugging Face Hub these are the splits "train" and "validation". A single file is the training part; in a
+    folder, `train` returns the training file, and the test file may be missing. `files` describes the needed files in
+    error messages.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.

@@ -1,7 +1,7 @@
-"""Reader of plain text: .txt, .jsonl and wikitext, plain or gzipped, or from the hub.
+"""Reader of plain text: .txt, .jsonl and wikitext, plain or gzipped, or from the Hugging Face Hub.
 
 In a .txt file, each block of lines between blank lines is a Text of one paragraph. In all other formats, each line of a
-Text is a paragraph. In .jsonl and on the hub, each row is a Text, with `text` and an optional `title`. In wikitext
+Text is a paragraph. In .jsonl and on the Hub, each row is a Text, with `text` and an optional `title`. In wikitext
 (Merity et al. 2017), each article is a Text: titles are written as " = Title = " between empty lines, headings with
 more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes `UNKNOWN_WORD`.
 """
@@ -100,7 +100,7 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
 
 
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
-    """Yield (name, official split, documents) for each split of a data set on the hub.
+    """Yield (name, official split, documents) for each split of a data set on the Hugging Face Hub.
 
     The official split is None if the data set has no dev split, or if the split is not train, dev or test.
     """

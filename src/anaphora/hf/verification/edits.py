@@ -5,9 +5,9 @@ the matrix product of the weights and the values. For the verification, copies o
 each copy one block is edited. In the first copy for a block, one edge (attention from a query token to a key token) of
 each head is knocked out. In the second copy, the query's attention weights are replaced by weights without this edge,
 and in the third copy, the query's output of each head is replaced by the output without this edge. The replacements are
-computed independently, from the weights and values of the unedited text. All three copies must have the same final
-hidden states. In shapes, B is the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of features
-per head.
+computed independently, from the weights and values of the text without intervention. All three copies must have the
+same final hidden states. In shapes, B is the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of
+features per head.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
     """Check the final hidden states of copies of one text, (3L + 1, T, W).
 
-    The first copy is unedited and must agree with `plain`, the states of the text in a batch of one. The other copies
+    The first copy has no edit and must agree with `plain`, the states of the text in a batch of one. The other copies
     are three edited copies for each block, which must agree with one another.
     """
     blocks = len(states) // 3
@@ -229,7 +229,7 @@ def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: flo
 
 
 class _InOneText(Edit):
-    """Edit of every head at one query token of one text: a key is masked, or the weights or the output are replaced."""
+    """Edit that masks a key, or replaces weights or outputs, in every head at one query token of one text."""
 
     def __init__(self, text: int, query: int, **given: Tensor) -> None:
         self.text, self.query = text, query

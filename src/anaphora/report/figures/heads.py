@@ -49,7 +49,7 @@ def head_grid_figure(
 ) -> Figure:
     """Draw the candidate accuracy of every head in %, coloured by its distance from chance.
 
-    A broken line outlines the heads above both chance and the 95th percentile of untrained models.
+    A dashed line surrounds the heads above both chance and the 95th percentile of untrained models.
 
     Args:
         scores: (L, H) candidate accuracies; NaN for all heads of a layer without attention. Such a layer is hatched.
@@ -60,7 +60,8 @@ def head_grid_figure(
         chosen_on: how the head was chosen: `DEVELOPMENT` (on the development split) or `NAMED` (by the user).
 
     Raises:
-        UserError: the scores are not two-dimensional or not finite, or the chosen head is outside the grid.
+        UserError: the scores are not two-dimensional, no layer has attention, a score in a layer with attention is not
+            finite, or the chosen head is outside the grid.
     """
     values = _checked_scores(scores, "scores")
     layers, heads = values.shape
@@ -145,7 +146,7 @@ def _print_scores(axes: Axes, scores: NDArray[np.float64], norm: Normalize, chos
 
 
 def _outline(axes: Axes, above: NDArray[np.bool_]) -> None:
-    """Draw a broken line around the cells of a grid, (L, H), that are True."""
+    """Draw a dashed line around the cells of a grid, (L, H), that are True."""
     padded = np.pad(above, 1)
     line: dict[str, Any] = {
         "color": style.INK, "linewidth": 1.1, "linestyle": (0, (3.0, 1.6)), "clip_on": False, "zorder": 3,
@@ -202,7 +203,7 @@ def head_grids_figure(
         axes_names: names of the vertical and horizontal axis, layer and head.
 
     Raises:
-        UserError: no grids, or scores of another shape or not finite.
+        UserError: there are no grids, or the scores of a grid are not valid for `head_grid_figure`.
     """
     if not grids:
         raise UserError("a figure of head grids needs at least one model")

@@ -223,9 +223,9 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the interval of a bar that is filled from 0 to `filled`.
+    """Draw the error bar of a bar that is filled from 0 to `filled`.
 
-    The part of the interval inside the filled area has a colour that contrasts with the bar.
+    The part of the error bar on the filled area has a colour that contrasts with the bar.
     """
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)

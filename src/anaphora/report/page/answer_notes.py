@@ -1,6 +1,6 @@
 """Notes on a model's answer, in the language set by `spoken_in`.
 
-The script of the exported page that runs a model in the browser, without Python, uses the same phrases.
+The script of the exported page that runs a model in the browser, without Python, uses the same texts.
 """
 
 from __future__ import annotations

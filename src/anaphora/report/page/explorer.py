@@ -1,7 +1,7 @@
 """Data of the explorer, the part of a page that shows attention maps of sentences.
 
-The data are in the format that the explorer's script, templates/explorer.js, reads: one entry per sentence, with
-encoded attention maps, and the phrases that the explorer shows.
+The script of the explorer, templates/explorer.js, reads the data. They consist of an entry for each sentence, which
+contains encoded attention maps, and of interface texts.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the phrases of the explorer, and the labels of maps, languages and attributes of items.
+    """Return the interface texts of the explorer, and the labels of maps, languages and attributes of items.
 
     The result maps the name of each group ("phrases", "maps", "languages", "values") to texts keyed by name.
     """
@@ -195,7 +195,7 @@ def explorer_words() -> dict[str, dict[str, str]]:
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return the phrases of the explorer under the keys that the explorer's script uses."""
+    """Return the interface texts of the explorer under the keys that the explorer's script uses."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

@@ -87,10 +87,12 @@ def trusted_markup(text: str) -> Markup:
 
 
 def script_json(content: Any) -> Markup:
-    """Return JSON for a script element, with characters escaped that could end the element or a line of script.
+    """Return JSON for a script element of an HTML page.
+
+    Characters that could end the element or a line of JavaScript are escaped.
 
     Raises:
-        ValueError: a number that is not finite.
+        ValueError: a number is not finite.
     """
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":

@@ -1,4 +1,4 @@
-"""Top of the report page: verdict, main result, picture and facts for a run, or a comparison of several runs."""
+"""Top of the report page: verdict, main result, picture and properties of a run, or a comparison of several runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def comparison_section(
 ) -> Section:
     """Return the section that compares runs by their verdicts, their measures, and their heads' attention rows.
 
-    The explanation of the section says whether the runs have the same settings apart from the seed.
+    A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention. The
+    explanation of the section says whether the runs have the same settings apart from the seed.
     """
     tables = []
     for title, parts in (
@@ -216,7 +217,7 @@ def opening_pictures(run: ReportRun) -> list[FigureElement]:
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:
-    """Return facts about the run as (name, value), without facts that are unknown."""
+    """Return properties of the run, such as its seed, as (name, value); unknown ones are left out."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
     left_out = [

@@ -31,7 +31,7 @@ class Attention:
 
 @dataclass(kw_only=True)
 class SeveralHeads(Attention):
-    """Settings of attention with several heads of equal width; each subclass that defines a `kind` is a variant."""
+    """Settings of multi-head attention with heads of equal width; each subclass that defines a `kind` is a variant."""
 
     heads: int = 2  # number of heads in each layer
 

@@ -110,11 +110,11 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates in which the weight of a word of the text depends on the candidate's index.
+    """Return a linear ranker of candidates by their own words and by the words of the text.
 
-    The index is that in order of mention. The candidate's own words are features too. The ranker is meant for natural
-    text. In items of the built-in corpus with role cues, the cue's word and the order of the candidates determine the
-    antecedent, so that learning from them is not a shortcut there.
+    A word of the text has a separate weight for each index of a candidate, in order of mention. The ranker is meant for
+    natural text. In the role-cue items of the built-in corpus, the word of the cue and the order of the candidates
+    together determine the antecedent; a ranker that learns this there does not use a shortcut.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 

@@ -1,8 +1,8 @@
 """Sections of the report on the scores of the chosen head, baselines, and other kinds of attention map.
 
-Further sections are on factors (attributes of items by which results are grouped) and on composition levels. An item
-combines a predicate ("rescued") with a state ("was weak"); its level says whether training had this combination in both
-voices (active and passive), in one voice, or not at all.
+Further sections are on factors (attributes of items by which results are grouped) and on composition levels. An item of
+the cue type `composition` combines a predicate ("rescued") with a state ("was weak"). Its composition level says
+whether the training data contain this combination in both voices (active and passive), in one, or in neither.
 """
 
 from __future__ import annotations
