@@ -181,6 +181,18 @@ def test_a_command_that_was_stopped_while_it_wrote_can_be_given_again(
     assert {path.name for path in (tmp_path / "out").glob("*.parquet")} >= {"train.parquet"}
 
 
+def test_rows_that_mark_no_pronoun_are_counted_unless_most_do(script: Callable[..., Any], tmp_path: Path) -> None:
+    row = {"text": "小红感谢美玲，因为她帮了忙。", "language": "zh", "candidates": [[0, 2], [4, 6]], "antecedents": [1]}
+    path = tmp_path / "items.jsonl"
+    for starts, said in (((9, 9, 9), False), ((9, 9, 10), True), ((10, 10, 8), False)):
+        rows = [{**row, "pronoun": [start, start + 1], "split": "train"} for start in starts]
+        path.write_text("\n".join(map(json.dumps, rows)))
+        done = script("corpus", "data=jsonl", f"data.path={path}")
+        assert done.status == 0, done.err
+        note = "no pronoun is marked in 1 of 3 items; in “小红感谢美玲，因为她帮了忙。” [10, 11] is “帮”"
+        assert (note in done.out) is said
+
+
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:
     printed = described(DPR)
     header = printed[: printed.index("train")]
@@ -208,6 +220,7 @@ def test_few_items_are_too_few_to_train_on_and_perfect_shortcuts_have_no_interva
     with (tmp_path / "out" / "shortcuts.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert any(row["accuracy"] == "1.0" for row in rows)
+    assert ("95 % intervals" in printed) is any(row["low"] for row in rows)
     assert all(row["low"] == row["high"] == "" for row in rows if row["accuracy"] in ("0.0", "1.0"))
 
 

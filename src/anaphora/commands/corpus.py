@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from anaphora.data.text import Text
 
 
+_SHOWN_CHARACTERS = 60
+"""Maximum number of characters of a text in a note on wrong offsets."""
 FEWEST_TRAINING_ITEMS = 1000
 """Number of training items from natural text below which an untrained encoder learns nothing (docs/own_data.md)."""
 
@@ -64,7 +66,7 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
     from anaphora.commands.parts.tables import print_contradictions, print_shared_items, print_table_of
-    from anaphora.data.corpora.word_classes import UNKNOWN_FORM
+    from anaphora.data.corpora.word_classes import UNKNOWN_FORM, without_pronoun
     from anaphora.data.store import load as load_corpus
     from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import questions_of
@@ -95,6 +97,22 @@ def _describe(settings: CorpusDescription) -> None:
             ),
             count=unknown,
         )
+    if isinstance(settings.data, data_settings.OwnExamples):
+        everything = [one for items in splits.values() for one in items]
+        # If most items mark no pronoun, the data are about other words.
+        if (doubtful := without_pronoun(everything)) and 2 * len(doubtful) < len(everything):
+            first = doubtful[0]
+            print_phrase(
+                N_(
+                    "no pronoun is marked in {count} of {all} items; in “{text}” {span} is “{marked}”: check the "
+                    "offsets, since text[start:end] should be the pronoun"
+                ),
+                count=len(doubtful),
+                all=len(everything),
+                text=" ".join(first.text.split())[:_SHOWN_CHARACTERS],
+                span=list(first.pronoun),
+                marked=first.text[slice(*first.pronoun)],
+            )
     for name, items in splits.items():
         print_contradictions(contradictions(items), name)
     questions = {name: questions_of(examples) for name, examples in splits.items()}
@@ -111,7 +129,12 @@ def _describe(settings: CorpusDescription) -> None:
         for row in rows:
             if row["accuracy"] in (0, 1):  # the interval would have zero width
                 row |= {"low": None, "high": None}
-        print_table_of(_("shortcuts on the test split, 95 % intervals over templates, else groups"), rows)
+        print_table_of(
+            _("shortcuts on the test split, 95 % intervals over templates, else groups")
+            if any(row["low"] is not None for row in rows)
+            else _("shortcuts on the test split"),
+            rows,
+        )
         factors = accuracy_by_factor(results, splits["test"])
         if factors:
             print_table_of(_("the same by factor"), factors, results)

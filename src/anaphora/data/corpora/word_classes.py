@@ -7,11 +7,15 @@ Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependen
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.translation import N_
+
+if TYPE_CHECKING:
+    from anaphora.data.example import Example
 
 UNKNOWN_FORM = "unknown"
 FORMS = ("pronoun", "proper", "nominal", UNKNOWN_FORM)
@@ -87,6 +91,22 @@ def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
     """Return whether a span of a text is a listed Chinese pronoun, and not the 他 of 他们."""
     start, end = span
     return text[start:end] in _PRONOUNS["zh"] and text[end : end + 1] not in ("们", "們")
+
+
+def without_pronoun(examples: Iterable[Example]) -> list[Example]:
+    """Return the examples whose marked pronoun is not in the list of pronouns of its language.
+
+    Chinese has no word boundaries by which a wrong offset could be detected.
+    """
+    return [
+        each
+        for each in examples
+        if not (
+            is_chinese_pronoun(each.text, each.pronoun)
+            if each.language == "zh"
+            else each.text[slice(*each.pronoun)].lower() in _PRONOUNS["en"]
+        )
+    ]
 
 
 def is_tag(text: str) -> bool:
