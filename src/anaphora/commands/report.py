@@ -75,7 +75,8 @@ class Report(EvidencePlan):
     def sources(self) -> dict[str, Data]:
         """Return the data settings of each corpus of an atlas (a comparison of models), keyed by corpus name.
 
-        The corpus of the setting `data` is the first; the corpora of the setting `corpora` follow.
+        The corpus of the setting `data`, by default the built-in corpus, is the first; the corpora of the setting
+        `corpora` follow.
 
         Raises:
             UserError: an element of `corpora` is not of the form corpus:path, the settings of a corpus are invalid, or

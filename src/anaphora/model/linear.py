@@ -89,7 +89,10 @@ def _is_amd() -> bool:
 
 
 def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute vectors @ weight.T + bias with oneDNN's kernel: (N, K), (M, K), (M,) -> (N, M)."""
+    """Compute vectors @ weight.T + bias with oneDNN's kernel: (N, K), (M, K), (M,) -> (N, M).
+
+    The kernel may be missing or slower than torch's own, which `has_faster_kernel` tells.
+    """
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product
 

@@ -2,8 +2,8 @@
 
 A slot is a part of a recipe with interchangeable variants, such as the position encoding. The method `build` of a
 variant's settings class imports the module that implements the variant, so that an invalid setting is reported before
-torch is imported. A variant can only be registered by code: a run's settings file contains only the name of a variant,
-and loading a run imports no code.
+torch is imported. A variant can only be registered by code: a run's settings file contains the names of variants and
+their settings, and loading a run imports no code.
 """
 
 from __future__ import annotations

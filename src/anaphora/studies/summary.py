@@ -293,7 +293,7 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds on which a rule sets bounds.
+    """Return the values over seeds whose median, lowest or highest value a rule bounds.
 
     `groups` are those of `_rule_sides`: the values of the second group, if there is one, are subtracted from those of
     the first group.

@@ -54,7 +54,7 @@ def causal_tests_of_run(
         head_scores: scores of all heads on the development split, used to rank the heads.
         records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
             the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate
-            with the effect of removing the attention from pronoun to candidate.
+            with the effect of knocking out the edge from pronoun to candidate in every head.
 
     Raises:
         UserError: the run has no attention maps; also the errors of `run_subject` and `causal_tests`.

@@ -142,8 +142,8 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
     """Return the share of answers that flip if the pronoun's attention rows come from the pair's other sentence.
 
-    An answer flips if it becomes the answer to the other sentence of the minimal pair. Only items of the mask
-    `items` count.
+    An answer flips if it becomes the answer to the other sentence of the minimal pair. Only the items in both masks,
+    `items` and `patch.pairs`, count; in their pairs, the model answers both items correctly.
     """
     pairs = items & patch.pairs
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head

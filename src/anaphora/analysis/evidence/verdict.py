@@ -160,8 +160,9 @@ def _quads(cell: Cell) -> VerdictRow:
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests, for all heads of the chosen head's layer together.
 
-    Patching uses the minimal pairs that differ in one word. If there are none, all minimal pairs are used. The rule on
-    patching is not decided if its value has no interval, for example because all pairs come from one template.
+    Of the minimal pairs whose items the model answers correctly and differently, patching uses those that differ in
+    one word; if there are none, it uses all. The rule on patching is not decided if its value has no interval, for
+    example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (

@@ -1,6 +1,6 @@
 """Scores of every attention head from the pronoun's attention row of each item, and the selection of one head.
 
-Axes are N (items), L (layers), H (heads) and M (candidates). A head picks the highest-weighted candidate.
+Axes are N items, L layers, H heads and M candidates. A head picks by largest weight (Clark et al. 2019, section 4.3).
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateRow:
-    """Row of the file tables/templates_<split>.csv: scores of one head on the items of one template."""
+    """Row of the file tables/templates_<split>.csv: scores of a model and one head on the items of one template."""
 
     language: str
     stratum: str

@@ -39,9 +39,9 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; examples of one text share a group.
 
-    If the corpus is in a folder or on the Hugging Face Hub, its development part is used as the test split. A single
-    file is split at random. Repeated rows, rows without a label or with placeholders, and candidates that overlap the
-    pronoun or another candidate are dropped.
+    If the corpus is in a folder or on the Hugging Face Hub, its development part is used as the test split. Without
+    such a part, as in a single file, the rows are split at random. Repeated rows, rows without a label or with
+    placeholders, and candidates that overlap the pronoun or another candidate are dropped.
     """
     reader = reading.RowReader()
     train, test = train_and_test_rows(

@@ -24,7 +24,7 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
 
     In a folder, gap-development.tsv is divided into train and dev at random, and gap-validation.tsv, if present, is the
     test split. On the Hugging Face Hub, the split "train" takes the place of the former file and the split "validation"
-    that of the latter. A single file is split at random.
+    that of the latter. Without the latter, as in a single file, the rows are split at random.
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),

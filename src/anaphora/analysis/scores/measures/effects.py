@@ -111,8 +111,8 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
     Returns:
         The effects on main items (`Example.is_main`) by language and cue category (`kind`): mean over quads, 95 %
-        bootstrap interval over templates, and number of quads. Quads are used if they are complete and all their items
-        have the same two candidates.
+        bootstrap interval over templates, and number of quads. Quads are used if they are complete and the cue decides
+        between the same two candidates in all their items.
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)

@@ -112,10 +112,11 @@ def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> 
 
 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
-    """Return a figure, a table and a note on how well heads and rules decide whether a pronoun refers to a name.
+    """Return a figure, a table and a note on how well models and rules decide whether a pronoun refers to a name.
 
-    There are results for the chosen head of each model and for each rule. The list is empty if no model has such
-    results, which exist only for the corpus GAP.
+    There are results for each rule and, for each model, for its chosen head and, if they were measured, for untrained
+    models and the model's own answers. The list is empty if no model has such results, which exist only for the corpus
+    GAP.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:
