@@ -1,7 +1,7 @@
 """Figures of effects on attention, other attention maps, trained controls, and accuracy by attributes of the items.
 
 A group of items has one language and one cue category (`Group.kind`). A trained control is a model trained like the run
-but with one change that should keep heads from attending to antecedents. Each function returns None if nothing was
+but with one change that should keep heads from picking antecedents. Each function returns None if nothing was
 measured.
 """
 

@@ -168,7 +168,7 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train the missing controls of a run and write its report again.
 
-    A control is a model trained like the run but with one change that should keep heads from attending to antecedents.
+    A control is a model trained like the run but with one change that should keep heads from picking antecedents.
     The list is empty if no verdict lacks controls, or if the model has no run directory.
     """
     evidence = run.evidence
