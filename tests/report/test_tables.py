@@ -6,16 +6,21 @@ from collections import Counter
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
 from anaphora.analysis.evidence.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
-from anaphora.analysis.results.typed_json import Interval
+from anaphora.analysis.results.typed_json import Interval, table_row
 from anaphora.analysis.scores.heads import DROP_REASONS
+from anaphora.analysis.tasks.task_accuracy import ItemAnswers, accuracy_table
 from anaphora.base import translation
 from anaphora.base.translation import spoken_in
+from anaphora.commands.parts.tables import print_answers
+from anaphora.data.example import Example
 from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.page.elements import ReportRun
@@ -296,9 +301,27 @@ def test_what_trained_controls_show_is_reported_in_the_language_of_messages(
     assert not re.search("[A-Za-z]{2}", chinese.replace("demo", ""))
 
 
-@pytest.mark.parametrize(("low", "told"), [(0.9999, True), (0.99, False)])
-def test_the_page_says_what_an_interval_of_a_single_point_means(low: float, told: bool) -> None:
+@pytest.mark.parametrize(("low", "is_told"), [(0.9999, True), (0.99, False)])
+def test_page_and_terminal_say_what_an_interval_of_a_single_point_means(
+    low: float, is_told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
     ends = ScoreIntervals(**nothing | {"candidate_accuracy": Interval(low, 1.0)})
-    run = ReportRun(name="x", evidence=evidence(en=cell(candidate=1.0, intervals=ends)))
-    assert ("single point" in scoreboard_section(run).explanation) == told
+    summary = evidence(en=cell(candidate=1.0, intervals=ends))
+    assert ("single point" in scoreboard_section(ReportRun(name="x", evidence=summary)).explanation) == is_told
+    assert ("single point" in printed(monkeypatch, summary)) == is_told
+    examples = [
+        Example(
+            text="ab ab ab",
+            language="en",
+            pronoun=(6, 8),
+            candidates=(((0, 2),), ((3, 5),)),
+            antecedents=(0,),
+            group=str(item),
+        )
+        for item in range(8)
+    ]
+    right = np.array([0] * 7 + [0 if is_told else 1])
+    rows = accuracy_table(ItemAnswers(examples, [Answers.about(examples, right)], {}))
+    print_answers([table_row(row) for row in rows], "x")
+    assert ("single point" in capsys.readouterr().out) == is_told

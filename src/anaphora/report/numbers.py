@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from anaphora.base.translation import _
@@ -38,6 +38,16 @@ def format_percent(share: float | None, span: Sequence[float] | None = None) -> 
 def format_short_percent(share: float) -> str:
     """Return a share (0 to 1) in percent, without decimals below 99.5; only 1 gives "100", and 0.996 gives "99.6"."""
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
+
+
+def single_point_note(spans: Iterable[Sequence[float] | None]) -> str | None:
+    """Return what an interval of a single point means; None if none of the intervals of shares (0 to 1) is shown so."""
+    if not any(span and format_percent(span[0]) == format_percent(span[1]) for span in spans):
+        return None
+    return _(
+        "An interval that is a single point only says that all templates or groups measured here have the same mean: "
+        "others may differ."
+    )
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:

@@ -13,11 +13,11 @@ from anaphora.analysis.maps.capture import no_pronoun_answers
 from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
-from anaphora.base.console import console, print_table
+from anaphora.base.console import console, print_table, wrapped
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
 from anaphora.report import wording
-from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range
+from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range, single_point_note
 from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_phrase, print_undecided, typed_names
 
@@ -207,6 +207,9 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
             *(cells[name] for name, is_shown in columns.items() if is_shown),
         )
     print_table(table)
+    spans = [(row["low"], row["high"]) for row in rows if row["policy"] == MODEL and row["low"] is not None]
+    if note := single_point_note(spans):
+        console.print(wrapped(note, console.width))
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:

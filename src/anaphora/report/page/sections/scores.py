@@ -16,7 +16,7 @@ from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.analysis.scores.measures.further import Agreement, FurtherScores
 from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
-from anaphora.report.numbers import format_count, format_number, format_p_value, format_percent
+from anaphora.report.numbers import format_count, format_number, format_p_value, format_percent, single_point_note
 from anaphora.report.page.elements import (
     FigureElement,
     PageElement,
@@ -87,13 +87,8 @@ def scoreboard_section(run: ReportRun) -> Section:
             "shortcut and untrained models reach."
         )
     ]
-    if any(_is_single_point(group.cell.intervals) for group in groups):
-        explanations.append(
-            _(
-                "An interval that is a single point only says that all templates or groups measured here have the same "
-                "mean: others may differ."
-            )
-        )
+    if note := single_point_note(span for group in groups for span in _shown_intervals(group.cell.intervals)):
+        explanations.append(note)
     return Section(
         name="scoreboard",
         title=_("What does the pronoun attend to?"),
@@ -102,10 +97,9 @@ def scoreboard_section(run: ReportRun) -> Section:
     )
 
 
-def _is_single_point(ends: ScoreIntervals) -> bool:
-    """Return whether an interval of the table of main scores has equal ends, as the table shows them."""
-    shown = (ends.task_accuracy, ends.candidate_accuracy, ends.quad_accuracy, ends.open_accuracy, ends.antecedent_mass)
-    return any(each and format_percent(each.low) == format_percent(each.high) for each in shown)
+def _shown_intervals(ends: ScoreIntervals) -> tuple[Interval | None, ...]:
+    """Return the intervals in the table of main scores."""
+    return ends.task_accuracy, ends.candidate_accuracy, ends.quad_accuracy, ends.open_accuracy, ends.antecedent_mass
 
 
 def _score_row(group: Group[Cell]) -> dict[str, str]:
