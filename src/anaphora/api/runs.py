@@ -229,8 +229,8 @@ class OpenRun:
         Args:
             text: the text, in English or Chinese.
             pronoun: the pronoun, as in `OpenRun.attention`.
-            candidates: possible antecedents; if they are given, the walk-through includes the antecedent that the run
-                predicts, unless the run predicts no antecedents.
+            candidates: possible antecedents; the walk-through includes the antecedent that the run predicts, if it
+                predicts antecedents and has at least two possible answers ("none of them" included).
             layer: index of the layer, from 0; by default that of the chosen head.
             head: index of the head in its layer, from 0; by default that of the chosen head.
             language: language of the explanation, "en" or "zh"; by default that of the text.

@@ -1,7 +1,7 @@
 """Prediction heads, which score candidates or labels from hidden states or attention rows.
 
 In shapes, R is the number of batch rows, T of tokens per row, N of items, M of candidates per item, K of query tokens,
-C of candidate tokens, V of words in the vocabulary, S of slots, L of layers, and H of heads; W is the width. The query
+C of candidate tokens, V of tokens in the vocabulary, S of slots, L of layers, and H of heads; W is the width. The query
 of an item is the token, or tokens, of its pronoun or mask.
 """
 

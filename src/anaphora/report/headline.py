@@ -32,7 +32,7 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return a table of the accuracies, at most 100 characters wide, without wrapped cells.
+    """Return a table of the scores, at most 100 characters wide, without wrapped cells.
 
     The table has one row for each language and one for each cue category (`Group.kind`) of the language.
     """

@@ -287,8 +287,8 @@ class OntoGum(CoreferenceCorpus):
 class Conll2012(BilingualDocuments):
     """CoNLL-2012 (Pradhan et al. 2012), OntoNotes: a .v4_gold_conll, *_conll or .conll file (or .gz), or a folder.
 
-    In a folder, files whose path names another language (english, chinese, arabic) are skipped, and if there are gold
-    files, only these are read. The word train, development or test in a path gives the official split.
+    In a folder, files whose path names another language (english, chinese, arabic) are skipped; if there are gold
+    files, only these are read; and the word train, development (or dev) or test in a path gives the official split.
     """
 
     kind: str = "conll2012"

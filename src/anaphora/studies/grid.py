@@ -82,11 +82,10 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
     """Return the jobs of a study, ordered by seed, so that a study stopped early has runs of every cell.
 
-    If a pretrained model from which runs start is on the Hugging Face Hub, it is downloaded.
+    If a model from which runs start (`Config.start`) is on the Hugging Face Hub, it is downloaded.
 
     Raises:
-        UserError: the pretrained model of a cell does not exist, or the cell changes settings that this model
-            determines.
+        UserError: the start model of a cell does not exist, or the cell changes settings that this model determines.
     """
     root = Path(plan.output) / plan.name
     # Start models are resolved only here, after the cells are compared, because they may have to be downloaded.

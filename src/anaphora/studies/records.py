@@ -68,7 +68,7 @@ class RunRecord:
         status: "finished", "failed", "unfinished" or "not begun".
         error: reason for a failure; empty otherwise.
         groups: values of the measures for each language and group of items; empty unless the run is finished.
-        head: layer and index of the head chosen on the development split. None if no measure needs a head or the run is
+        head: layer and index of the head chosen on the development split. None if heads were not scored or the run is
             not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
         measured_on: hashes of the measured items and of the measuring code; empty unless the run is finished.

@@ -72,7 +72,7 @@ class CellRun:
         seed: random seed of the run.
         status: "finished", "failed", "unfinished" or "not begun".
         error: reason for a failure; empty otherwise.
-        head: layer and index of the chosen head. None if no measure needs a head or the run is not finished.
+        head: layer and index of the chosen head. None if heads were not scored or the run is not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
     """
 

@@ -212,8 +212,8 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     pronoun's weight than every other candidate, otherwise a cross.
 
     Raises:
-        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, or an index is
-            outside its sentence.
+        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, the pronoun or
+            a candidate has no index, or an index is outside its sentence.
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):

@@ -116,7 +116,10 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
-    """Return the attention weights from the pronoun to each word in one head, (W,), from an explorer entry."""
+    """Return the attention weights from the pronoun to each word in one head, (W,), from an explorer entry.
+
+    The weights are averaged over the tokens of the pronoun.
+    """
     return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
 
 
@@ -169,7 +172,9 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Compress the data of an encoded attention map with zlib, for pages with many weights.
+    """Compress the data of an encoded attention map, for pages with many weights.
+
+    The format is that of zlib, RFC 1950 (Deutsch and Gailly 1996).
 
     Returns:
         The encoded map with its "data" compressed and "encoding" set to "deflate"; `unpack_map` cannot read it.

@@ -61,7 +61,10 @@ def cell_label(cell: str, study: Study) -> str:
 
 
 def plain_label(cell: str) -> str:
-    """Return the display name of a cell to which the study gives none: the folder name with spaces for underscores."""
+    """Return the display name of a cell to which the study gives none.
+
+    It is the name of the cell's folder, with spaces in place of underscores and around plus signs.
+    """
     return cell.replace("+", " + ").replace("_", " ")
 
 

@@ -29,8 +29,8 @@ class Specificity:
     Attributes:
         ratio: `pronoun_mass` / `best_other_mass`; None if `best_other_mass` is 0.
         difference: mean over items of the weight from the pronoun minus the largest weight from any other word.
-        interval: 95 % bootstrap interval of the difference.
-        ratio_interval: 95 % bootstrap interval of the ratio; None if `pronoun_mass` is 0 or there is no `ratio`.
+        interval: 95 % bootstrap interval of the difference; None if there are too few clusters of items.
+        ratio_interval: 95 % bootstrap interval of the ratio; also None if `pronoun_mass` is 0 or there is no `ratio`.
     """
 
     items: int
