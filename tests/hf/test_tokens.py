@@ -254,3 +254,15 @@ def test_a_dropped_mark_of_combining_class_zero_is_part_of_its_word(word: str) -
     tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
     assert [text[slice(*span)] for span in tokens.spans] == [word, "met"]
     assert not tokens.unread
+
+
+def test_words_in_one_token_have_no_weight_from_one_to_the_other() -> None:
+    backend = Tokenizer(models.WordLevel({"[UNK]": 0, "met Emma": 1, "Anna": 2, ".": 3}, unk_token="[UNK]"))
+    backend.pre_tokenizer = pre_tokenizers.Split("met Emma", "isolated")
+    words = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]", pad_token="[UNK]")
+    maps = anaphora.attention(tiny("bert"), "met Emma", tokenizer=words)
+    with pytest.raises(UserError, match="'met' and 'Emma' are parts of 'met Emma', which is one word of these maps"):
+        maps.rank("met", "Emma")
+    assert maps.rank("met", "met")[0].weight == 1
+    assert maps.rank("met Emma", "Emma")[0].weight == 1
+    assert maps.rank(0, 0)[0].weight == 1

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from anaphora.analysis.maps.words import attending_layers, word_map
 from anaphora.analysis.results.scores import Head
 from anaphora.api.html import AttentionPage, weight_table
-from anaphora.api.row import Row, marked_words, positions_of, requested_head, text_units
+from anaphora.api.row import Row, check_apart, marked_words, positions_of, requested_head, text_units
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, one_of, whole_number
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -142,9 +142,11 @@ class SentenceAttention:
             attended: the mention attended to, given as for `row`; the weights on several words are summed.
 
         Raises:
-            UserError: a mention is not in the text.
+            UserError: a mention is not in the text, or the mentions are parts of one word of the map.
         """
-        return self._ranked(self._positions(attending), self._positions(attended))
+        rows, columns = self._positions(attending), self._positions(attended)
+        check_apart(attending, attended, [self.words[index] for index in rows if index in columns], self.text)
+        return self._ranked(rows, columns)
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
         """Sort the heads of layers with attention by the weight from words `rows` to words `columns`, largest first.

@@ -128,6 +128,24 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
     return positions
 
 
+def check_apart(attending: str | int, attended: str | int, shared: Sequence[str], text: str) -> None:
+    """Check that no shared word of a map holds two mentions that have no character in common.
+
+    A tokenizer may put several words of a text into one token.
+    """
+    from anaphora.data.own_sentence import find_span
+
+    if not shared or attending == attended or not (isinstance(attending, str) and isinstance(attended, str)):
+        return
+    spans = [find_span(text, mention, "word") for mention in (attending, attended)]
+    if not overlapping(spans[:1], spans[1]):
+        first, second = (text[slice(*span)] for span in spans)
+        raise UserError(
+            f"{first!r} and {second!r} are parts of {shared[0]!r}, which is one word of these maps, so no weight from "
+            "one to the other can be read; a model with another tokenizer may separate them"
+        )
+
+
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:

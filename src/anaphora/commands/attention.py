@@ -174,13 +174,13 @@ def print_ranking(maps: SentenceAttention, example: Example, candidates: list[st
     from anaphora.data.own_sentence import written_span
     from anaphora.report.terminal import print_phrase
 
-    print_phrase(N_("The heads with most weight, as layer.head:"))
     table = Table()
     for candidate in candidates:
         name = example.text[slice(*example.pronoun)]
         table.add_column(_("from {pronoun} to {candidate}").format(pronoun=name, candidate=candidate))
     pronoun = written_span(example.text, example.pronoun)
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
+    print_phrase(N_("The heads with most weight, as layer.head:"))
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))
     print_table(table)
