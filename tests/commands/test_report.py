@@ -24,6 +24,7 @@ from anaphora.commands import report
 from anaphora.commands.parts import pages as pages_of_report
 from anaphora.commands.parts.pages import report_on_records
 from anaphora.commands.report import Report
+from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.sections import FIGURES
@@ -421,6 +422,15 @@ def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, mo
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="zh")
     report.report(asked)
     assert pages == [("report.html", "zh", f"代词与先行词：{own_report.name}", 1)]
+
+
+def test_words_outside_the_vocabulary_are_printed_and_on_the_page(
+    own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anaphora.data.tokens.words.unread_mentions", lambda *_: UnreadMentions(3, 8, ("张伟",)))
+    printed = done("report", f"run={own_report}", *SMALL)
+    assert "3 of 8 items have a pronoun or candidate that is not in the vocabulary: 张伟" in printed
+    assert "3 of 8 items have a pronoun or candidate with 张伟" in (own_report / "report.html").read_text("utf-8")
 
 
 def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(

@@ -40,7 +40,6 @@ def score(settings: Scoring) -> Measurement:
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working
     from anaphora.commands.parts import shared
-    from anaphora.data.tokens.words import unread_mentions
     from anaphora.report.terminal import print_headline, print_undecided
     from anaphora.runs.directory import load
 
@@ -54,7 +53,7 @@ def score(settings: Scoring) -> Measurement:
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     print_undecided(headline.capture.answers)
-    shared.print_unread(unread_mentions(run.tokenizer.encode, headline.measured.examples))
+    shared.print_unread(shared.unread_of(headline))
     return headline
 
 

@@ -28,8 +28,9 @@ from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_json
 from anaphora.base.translation import N_, _, spoken_in
-from anaphora.commands.parts.shared import holds_other_run
+from anaphora.commands.parts.shared import holds_other_run, unread_of
 from anaphora.data.example import Example
+from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.figures import pictures
 from anaphora.report.figures.files import save_figure
 from anaphora.report.page.elements import ReportRun, SentenceEntry
@@ -86,6 +87,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
                 report_run(
                     of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries,
                     repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)), argument,
+                    unread_of(of_run.headline),
                 )
                 for of_run, record, entries, argument in zip(
                     evidence, training, sentences, settings.models, strict=True
@@ -200,6 +202,7 @@ def report_run(
     sentences: Sequence[SentenceEntry] = (),
     recipe: str | None = None,
     argument: str = "",
+    unread: UnreadMentions | None = None,
 ) -> ReportRun:
     """Return the content of the report on one run.
 
@@ -209,6 +212,7 @@ def report_run(
         sentences: example sentences with the run's attention maps, for the page's interactive explorer.
         recipe: the run's settings as text, without name, folders and seed; None for an external model.
         argument: value of `run=` in example commands; empty for an external model.
+        unread: parts of pronouns and candidates that the run's vocabulary lacks.
     """
     quads = [
         (language, kind, pictures.quad_cells(records, measurement.head))
@@ -227,6 +231,7 @@ def report_run(
         chance=mean_chance(measurement.development),
         quads=quads,
         sentences=sentences,
+        unread=unread,
     )
 
 
