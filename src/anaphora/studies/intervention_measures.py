@@ -196,8 +196,8 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
       from the antecedent are set to zero in this head.
     - `other_edges_points`: the same decrease if the values from all other tokens are set to zero.
     - `patch_flips`: share of items whose prediction becomes that of the other sentence of the minimal pair if the
-      pronoun's attention weights are replaced by those in that sentence; only pairs that differ in one word, and whose
-      predictions are both right and differ, are used.
+      pronoun's attention weights are replaced by those in that sentence, aligned token by token; only pairs whose
+      predictions are both right and differ are used, and their lengths may differ.
     - `exchange_flips`: share of items whose prediction becomes the distractor if the attention weights on the
       antecedent and on the strongest distractor are exchanged; only items with a correct prediction and a distractor
       are used.
