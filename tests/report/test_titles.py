@@ -220,6 +220,14 @@ def test_a_quad_says_in_how_many_of_its_sentences_the_head_is_right(
         assert chinese in quad_title(cells, "en", "role", CHOSEN)
 
 
+def test_weights_that_only_rounding_separates_are_no_lead_in_a_quad() -> None:
+    weights = np.full(len(WORDS), 0.1)
+    for lead, is_strongest in ((1e-9, False), (1e-3, True)):
+        weights[0] = 0.1 + lead
+        tied = QuadCell(words=WORDS, weights=weights, pronoun=6, antecedents=[0], distractors=[3])
+        assert tied.antecedent_is_strongest() == is_strongest
+
+
 @pytest.mark.parametrize("spoken", ["en", "zh"])
 def test_no_title_is_cut_where_the_figure_is_smallest(spoken: str, at_head: Evidence) -> None:
     long = ["internationalisation-of-everything", "she"]

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike, NDArray
 
+from anaphora.analysis.scores.heads import TIE
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
 from anaphora.report.figures import style
@@ -63,7 +64,8 @@ class QuadCell:
         weights = np.asarray(self.weights, dtype=np.float64)
         roles = WordRoles(len(self.words), self.pronoun, self.antecedents, self.distractors)
         best = max((weights[entry].sum() for entry in roles.antecedents), default=0.0)
-        return bool(best > max((weights[entry].sum() for entry in roles.distractors), default=0.0))
+        # As in the candidate accuracy, weights that only rounding separates count as tied.
+        return bool(best * (1 - TIE) > max((weights[entry].sum() for entry in roles.distractors), default=0.0))
 
 
 @figure_style()
