@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import anaphora
 from anaphora.base.errors import UserError
@@ -21,6 +22,15 @@ def test_the_word_that_decides_a_label_carries_it(labelled: Path) -> None:
         np.testing.assert_array_equal(np.asarray(attribution), attribution.values)
         assert attribution.values.sum() == pytest.approx(attribution.difference, abs=0.05 * abs(attribution.difference))
     assert attribution.top(1)[0][0] == "badly"  # for "a" it may be enough that the word is missing
+
+
+def test_gradients_exist_in_inference_mode(labelled: Path) -> None:
+    expected = anaphora.load(labelled).attribution("It went well")
+    with torch.inference_mode():
+        run = anaphora.load(labelled)
+        inside = run.attribution("It went well")
+    for one in (inside, run.attribution("It went well")):
+        np.testing.assert_array_equal(one.values, expected.values)
 
 
 def test_a_sentence_leaves_nothing_in_the_cache(

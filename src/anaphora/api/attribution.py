@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import DTypeLike, NDArray
 
 from anaphora.analysis.maps.answers import NO_CANDIDATE
@@ -93,8 +94,9 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 
-    batch, names = _question(run, text, example)
-    measured = integrated_gradients(run.model, batch.to(run.model.device), _STEPS)
+    with torch.inference_mode(False):  # which allows no gradients, even later
+        batch, names = _question(run, text, example)
+        measured = integrated_gradients(run.model, batch.to(run.model.device), _STEPS)
     words, spans, units = text_units(text, run.tokenizer.encode(text), by)
     tokens = measured.tokens[batch.segments >= 0].cpu().numpy()
     closing = len(run.tokenizer.surrounding_tokens()[1])

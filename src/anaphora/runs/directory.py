@@ -163,6 +163,7 @@ def save_settings(layout: RunFiles, config: Config, tokenizer: Tokenizer) -> Non
     write_text(layout.config, config_yaml(config))
 
 
+@torch.inference_mode(False)  # weights that are created in inference mode never have gradients
 def load(directory: str | Path, device: Device | None = None) -> Run:
     """Load a finished run, or pretrained weights as a run.
 
