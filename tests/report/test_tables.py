@@ -13,7 +13,7 @@ from rich.console import Console
 
 from anaphora.analysis.evidence.evidence import ChosenHead, Control, Evidence, Verdict, VerdictRow
 from anaphora.analysis.maps.answers import Answers
-from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals
+from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores, ScoreIntervals, WorstTemplate
 from anaphora.analysis.results.typed_json import Interval, table_row
 from anaphora.analysis.scores.heads import DROP_REASONS
 from anaphora.analysis.tasks.task_accuracy import ItemAnswers, accuracy_table
@@ -325,3 +325,17 @@ def test_page_and_terminal_say_what_an_interval_of_a_single_point_means(
     rows = accuracy_table(ItemAnswers(examples, [Answers.about(examples, right)], {}))
     print_answers([table_row(row) for row in rows], "x")
     assert ("single point" in capsys.readouterr().out) == is_told
+
+
+def test_the_worst_template_is_named_with_the_accuracy_that_ranks_it_and_only_if_templates_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for candidate, told in ((0.5, "worst, template t1: candidate accuracy 50.0 %, task accuracy 99.0 %, 4 items"),
+                            (0.95, "")):  # fmt: skip
+        worst = WorstTemplate(template="t1", items=4, task_accuracy=0.99, candidate_accuracy=candidate)
+        said = printed(monkeypatch, evidence(en=replace(language(cell()), worst_template=worst)))
+        assert told in said and ("template t1" in said) == bool(told)
+
+
+def test_scores_without_chance_are_told_without_it() -> None:
+    assert "an unknown share" in headline_sentence(evidence(en=cell(chance=None, baselines={})))

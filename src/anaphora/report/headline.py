@@ -193,7 +193,7 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
     low = ends.low if ends else 0.0
     bars = {"all_candidates": cell.chance, **cell.baselines}
     if bars.get("chance") == cell.chance:
-        del bars["chance"]  # the same value twice
+        bars.pop("chance", None)  # the same value twice
     return {name: value for name, value in bars.items() if value is not None and low <= value}
 
 

@@ -108,12 +108,19 @@ def print_headline(evidence: Evidence) -> None:
         )
     for language, whole in evidence.languages.items():
         worst = whole.worst_template
-        if worst and worst.task_accuracy is not None:
+        if worst is None or worst.task_accuracy is None:
+            continue
+        # If all templates are equally good, none is the worst.
+        if (worst.candidate_accuracy, worst.task_accuracy) != (whole.candidate_accuracy, whole.task_accuracy):
             print_phrase(
-                N_("{spoken}: worst template {template}, task accuracy {share} on {items} items"),
+                N_(
+                    "{spoken}: where the head is worst, template {template}: candidate accuracy {candidate} %, task "
+                    "accuracy {task} %, {items} items"
+                ),
                 spoken=language_name(language),
                 template=worst.template,
-                share=f"{worst.task_accuracy:.2f}",
+                candidate=format_percent(worst.candidate_accuracy),
+                task=format_percent(worst.task_accuracy),
                 items=worst.items,
             )
     for reason, count in evidence.dropped.items():
