@@ -290,7 +290,7 @@ def test_pretrained_weights_have_a_digest_of_their_own(runs: dict[str, Run]) -> 
         ({"model_type": "gpt2"}, r"config.json: model_type \('gpt2'\) must be one of bert, roberta, distilbert"),
         (
             {"model_type": "gpt2"},
-            r"anaphora attention text=..., score, antecedents and look also read its other models",
+            r"anaphora attention text=..., score, antecedents and the page of look also read its other models",
         ),
         ({"hidden_act": "gelu_new"}, r"hidden_act \('gelu_new'\) must be one of gelu, relu"),
         ({"position_embedding_type": "relative_key"}, r"position_embedding_type .* must be 'absolute'"),

@@ -153,7 +153,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     if kind not in FAMILIES:
         raise UserError(
             f"{path}: model_type ({kind!r}) must be one of {', '.join(FAMILIES)}; if transformers is installed, "
-            "anaphora attention text=..., score, antecedents and look also read its other models (docs/any_model.md)"
+            "anaphora attention text=..., score, antecedents and the page of look also read its other models "
+            "(docs/any_model.md)"
         )
     return config
 
