@@ -147,6 +147,14 @@ def test_a_rows_shading_is_the_attending_words() -> None:
     assert top > bottom  # the first word's row is the uppermost
 
 
+@pytest.mark.parametrize(("candidates", "is_explained"), [(([0], [3]), True), (([], [3]), True), (([], []), False)])
+def test_the_caption_explains_the_numbers_of_candidates_where_there_are_some(
+    candidates: tuple[list[int], list[int]], is_explained: bool
+) -> None:
+    figure = maps.pronoun_row_figure(["Tom", "met", "the", "king", "he"], np.full(5, 0.2), 4, *candidates, "")
+    assert any("below each candidate" in text.get_text() for text in texts(figure)) == is_explained
+
+
 def test_the_sum_over_a_candidates_words_stands_under_it() -> None:
     weights = [0.3, 0.3, 0.0, 0.15, 0.25]
     drawn = words_of(maps.pronoun_row_figure(["the", "king", "saw", "Ann", "he"], weights, 4, [[0, 1]], [3], ""))

@@ -172,7 +172,7 @@ def pronoun_row_figure(
     margin, tallest, foot = 0.15, 0.45, 0.42
     caption = (
         _("attention weight of the pronoun (shading, bars); below each candidate, the sum over its words")
-        if attending == "pronoun" and room > style.PHONE
+        if attending == "pronoun" and (antecedents or distractors) and room > style.PHONE
         else _("attention weight (shading, bars)")
     )
     lines = strip.lines(room - 2 * margin, least=0.27)
