@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# What one would guess: gradient checkpointing of either kind saves memory and changes no gradient, or raises an error if
-# it cannot; so a loss on the returned maps, which trains heads to attend from a pronoun to its antecedent, works with it.
-# Found in transformers 5.23.0 with torch 2.13.0: with {"use_reentrant": True}, the default of
-# transformers 4, the maps come with the right numbers but outside the graph, for the layer runs without gradients and only its
-# output is joined to the graph again. The loss of the task trains the model as before, so nothing is raised, and the loss
-# on the maps adds nothing. After 60 steps that train both, the weight is 1.0 in BERT and GPT-2 and 0.9 in Llama without
-# checkpointing and with use_reentrant=False, and 0.1, as at the start, with True. No warning or line in the log says so.
+# What one would guess: gradient checkpointing of either kind saves memory and changes no gradient, or raises an error
+# if it cannot; so a loss on the returned maps, which trains heads to attend from a pronoun to its antecedent, works
+# with it.
+# Found in transformers 5.23.0 with torch 2.13.0: with {"use_reentrant": True}, the default of transformers 4, the maps
+# come with the right numbers but outside the graph, for the layer runs without gradients and only its output is joined
+# to the graph again. The loss of the task trains the model as before, so nothing is raised, and the loss on the maps
+# adds nothing. After 60 steps that train both, the weight is 1.0 in BERT and GPT-2 and 0.9 in Llama without
+# checkpointing and with use_reentrant=False, and 0.1, as at the start, with True. No warning or line in the log says
+# so.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
