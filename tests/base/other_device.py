@@ -91,7 +91,8 @@ def compute(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
 
 def install() -> list[torch.library.Library]:
     """Register the device with torch; it exists as long as the returned libraries."""
-    vars(torch)["inference_mode"] = torch.no_grad  # of which tensors of this kind know nothing
+    # Tensors of this kind know nothing of inference mode.
+    vars(torch)["inference_mode"] = lambda mode=True: torch.no_grad() if mode else torch.enable_grad()
     _setup_privateuseone_for_python_backend(NAME)
     library: Any = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     for name in _MAKING:
