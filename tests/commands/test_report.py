@@ -427,7 +427,9 @@ def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, mo
 def test_words_outside_the_vocabulary_are_printed_and_on_the_page(
     own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("anaphora.data.tokens.words.unread_mentions", lambda *_: UnreadMentions(3, 8, ("张伟",)))
+    monkeypatch.setattr(
+        "anaphora.analysis.evidence.headline.unread_mentions", lambda *_: UnreadMentions(3, 8, ("张伟",))
+    )
     printed = done("report", f"run={own_report}", *SMALL)
     assert "3 of 8 items have a pronoun or candidate that is not in the vocabulary: 张伟" in printed
     assert "3 of 8 items have a pronoun or candidate with 张伟" in (own_report / "report.html").read_text("utf-8")

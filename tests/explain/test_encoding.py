@@ -217,7 +217,7 @@ def test_a_note_says_which_token_of_a_pronoun_of_several_the_steps_follow(run: R
 def test_the_summary_averages_the_rows_of_a_pronoun_of_several_tokens_and_does_not_name_a_row(run: Run) -> None:
     walk, printed = walk_of(run, query_of(CHINESE, "王芳", ("李强",))), io.StringIO()
     print_summary(Console(file=printed, width=300), walk)
-    weights, (word, rows) = walk.step("weights").result.values, walk.asked or ("", ())
+    weights, (word, rows) = walk.step("weights").result.values, walk.pronoun_rows or ("", ())
     assert word == "王芳" and [walk.queries[row] for row in rows] == ["王", "芳"]
     (name, columns) = max(walk.units, key=lambda unit: float(weights[list(rows)].mean(axis=0)[list(unit[1])].sum()))
     share = float(weights[list(rows)].mean(axis=0)[list(columns)].sum())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from anaphora.base.language import WIDE_CHARACTER, WIDE_RANGES
+from anaphora.base.language import WIDE_CHARACTER, lines_within
 
 console = Console(width=max(100, Console().width), markup=False)
 """Console that is at least 100 characters wide, even if output goes to a file, and does not interpret markup."""
@@ -20,10 +19,6 @@ console = Console(width=max(100, Console().width), markup=False)
 Progress = Callable[[str], None]  # function that shows a message about the progress of a command
 
 _WIDEST_TABLE = 200  # characters
-# What stays together on a line: a Chinese character or a word between blanks, with its quotes and marks; "50 %" too.
-_UNBROKEN = re.compile(
-    rf"[“‘（《「『]*(?:{WIDE_CHARACTER.pattern}|(?:[^\s“‘{WIDE_RANGES}]| (?=%))+)[”’%，。、；：！？）》」』]*\s*|\s+|."
-)
 
 
 def headed_table(
@@ -62,15 +57,7 @@ def wrapped(text: str, width: int) -> str:
     """
     if not WIDE_CHARACTER.search(text):
         return text
-    lines = [""]
-    for part in _UNBROKEN.findall(text):
-        if lines[-1] and cell_len(lines[-1] + part.rstrip()) > width:
-            lines.append("")
-        lines[-1] += part
-        if part.endswith("\n"):
-            lines[-1] = lines[-1].rstrip("\n")
-            lines.append("")
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join(line for part in text.split("\n") for line in lines_within(part, width, cell_len))
 
 
 def say(message: str) -> None:

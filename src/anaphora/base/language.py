@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 LANGUAGES = ("en", "zh")
@@ -33,6 +33,17 @@ _WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KH
 _JOINERS = "\u00ad\u200c\u200d\u2060"
 """Soft hyphen, zero-width non-joiner and joiner, and word joiner, which are part of the surrounding word."""
 _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
+
+_BREAKABLE = re.compile(
+    r"(?:layer|head) \d\S*\s*"
+    r"|第 \d+ [层头][，。？！；：、）”’》」』%]*\s*"
+    r"|[（“‘《「『]*[\u3400-\u9fff][，。？！；：、）”’》」』%]*\s*"
+    r"|[^\s\u3400-\u9fff“‘]+(?: (?:%|\d)[^\s\u3400-\u9fff]*)*\s*"
+    r"|\s+"
+    r"|."
+)
+"""Unbreakable parts of a sentence, each with its punctuation: a word with the numbers after it and their unit, a layer
+or head with its number, or a Chinese character."""
 
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
@@ -141,3 +152,13 @@ def is_contradicted(language: str, text: str) -> bool:
     if language == "zh":
         return bool(letters) and not any(map(WIDE_CHARACTER.match, letters))
     return bool(letters) and all(map(CHINESE_CHARACTER.match, letters))
+
+
+def lines_within(text: str, room: float, width: Callable[[str], float]) -> list[str]:
+    """Wrap a text at spaces or between Chinese characters, in lines of at most `room` by the measure `width`."""
+    lines = [""]
+    for part in _BREAKABLE.findall(text):
+        if lines[-1] and width((lines[-1] + part).rstrip()) > room:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines]

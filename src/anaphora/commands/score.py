@@ -53,7 +53,7 @@ def score(settings: Scoring) -> Measurement:
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     print_undecided(headline.capture.answers)
-    shared.print_unread(shared.unread_of(headline))
+    shared.print_unread(headline.unread)
     return headline
 
 

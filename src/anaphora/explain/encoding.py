@@ -91,7 +91,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     if answer is not None:
         about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
     notes = [unknown_note(unknown)]
-    asked: tuple[str, tuple[int, ...]] | None = None
+    pronoun_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
     if query.example is not None:
         if query.is_detected and row is None:
@@ -100,7 +100,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         if row is None and len(parts) > 1:
             note = _("The pronoun has {count} tokens; the steps follow the first, “{token}”, and row= chooses another.")
             step_notes = (note.format(count=len(parts), token=labels[parts[0]]),)
-            asked = (query.text[slice(*query.example.pronoun)], tuple(parts))
+            pronoun_rows = (query.text[slice(*query.example.pronoun)], tuple(parts))
         can_answer = unknown.is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
         if can_answer and not _has_answers(run, query.example):
             notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
@@ -129,7 +129,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         tuple(steps),
         tuple(filter(None, notes)),
         _units(query, tokens, labels),
-        asked,
+        pronoun_rows,
         step_notes,
     )
 

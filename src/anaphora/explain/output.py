@@ -51,7 +51,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     for step in answers:
         _print_bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
     weights = walk.step("weights").result
-    word, rows = walk.asked or (walk.queries[walk.row], (walk.row,))
+    word, rows = walk.pronoun_rows or (walk.queries[walk.row], (walk.row,))
     title = _("What “{word}” attends to").format(word=word)
     row = np.mean([weights.of(each)[each] for each in rows], axis=0)
     # The weight on a word or candidate is the sum over its subwords.

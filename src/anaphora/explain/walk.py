@@ -128,7 +128,7 @@ class Walkthrough:
         row: index of the row of the attention map that the steps follow.
         units: label of each word or candidate, and indices of its columns in the attention map; empty if each column is
             a unit of its own.
-        asked: the pronoun and its rows, if it has several; the summary averages them.
+        pronoun_rows: the pronoun and its rows, if it has several; the summary averages them.
         step_notes: notes about the steps, which the summary leaves out.
     """
 
@@ -141,7 +141,7 @@ class Walkthrough:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
     units: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    asked: tuple[str, tuple[int, ...]] | None = None
+    pronoun_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
 
     def step(self, name: str) -> Step:
@@ -156,7 +156,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as a dictionary of JSON types, without `units` and `asked`."""
+        """Return the walk-through as a dictionary of JSON types, without `units` and `pronoun_rows`."""
         return {
             "name": self.name,
             "title": self.title,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from anaphora.base.translation import _
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.grouping import indices_by
+from anaphora.data.tokens.words import UnreadMentions, unread_mentions
 from anaphora.runs.directory import Run, training_record
 from anaphora.runs.items import analysis_code_digest, examples_digest, weights_digest
 from anaphora.settings.model.prediction import reads_candidates
@@ -96,6 +98,11 @@ class Headline(Measurement):
 
     run: Run
     data: str
+
+    @cached_property
+    def unread(self) -> UnreadMentions | None:
+        """Return the parts of the measured pronouns and candidates that are not in the run's vocabulary, if any."""
+        return unread_mentions(self.run.tokenizer.encode, self.measured.examples)
 
     @property
     def measured_on(self) -> MeasuredOn:

@@ -28,7 +28,7 @@ from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_json
 from anaphora.base.translation import N_, _, spoken_in
-from anaphora.commands.parts.shared import holds_other_run, unread_of
+from anaphora.commands.parts.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.figures import pictures
@@ -87,7 +87,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
                 report_run(
                     of_run.headline.run.name, of_run.headline, of_run.evidence, record, entries,
                     repr(replace(of_run.headline.run.config, name=None, output="", resume=None, seed=0)), argument,
-                    unread_of(of_run.headline),
+                    of_run.headline.unread,
                 )
                 for of_run, record, entries, argument in zip(
                     evidence, training, sentences, settings.models, strict=True

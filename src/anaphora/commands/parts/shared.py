@@ -26,7 +26,7 @@ from anaphora.base.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.data.tokens import words
+from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.numbers import duration_text
 from anaphora.runs import shipped
 from anaphora.runs.directory import Run, load, locked_run, results_folder
@@ -96,12 +96,7 @@ def head_of_settings(settings: RunHead, run: Run) -> Head | None:
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
 
-def unread_of(headline: Headline) -> words.UnreadMentions | None:
-    """Return the parts of the measured pronouns and candidates that are not in the run's vocabulary, if any."""
-    return words.unread_mentions(headline.run.tokenizer.encode, headline.measured.examples)
-
-
-def print_unread(unread: words.UnreadMentions | None) -> None:
+def print_unread(unread: UnreadMentions | None) -> None:
     """Print the pronouns and candidates that are not in the model's vocabulary, if any."""
     if unread is not None:
         say(

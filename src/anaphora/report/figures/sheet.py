@@ -6,7 +6,6 @@ W is the number of words of a sentence. pyplot is not used.
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +23,7 @@ from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.base.errors import UserError
+from anaphora.base.language import lines_within
 from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_families
@@ -206,15 +206,6 @@ def scale_end(greatest: float) -> float:
     return max(1.0, greatest)
 
 
-_BREAKABLE = re.compile(
-    r"(?:layer|head) \d\S*\s*"
-    r"|第 \d+ [层头][，。？！；：、）”》]*\s*"
-    r"|[（“《]*[\u3400-\u9fff][，。？！；：、）”》]*\s*"
-    r"|[^\s\u3400-\u9fff]+(?: (?:%|\d)[^\s\u3400-\u9fff]*)*\s*"
-    r"|\s+"
-)
-"""Unbreakable parts of a title, each with its punctuation: a word with the numbers after it and their unit, a layer or
-head with its number, or a Chinese character."""
 NARROWEST_TITLE = 3.4
 """Minimum width of a title in inches; above a smaller figure, the title is wider than the figure."""
 
@@ -227,21 +218,17 @@ def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3, least: fl
     lines = []
     for sentence in title.split("\n"):
         width = max(room, least)
-        of_sentence = _lines_within(sentence, width)
-        while len(of_sentence) > 1 and len(narrower := _lines_within(sentence, width - 0.1)) == len(of_sentence):
+        of_sentence = lines_within(sentence, width, _title_width)
+        while len(of_sentence) > 1 and len(narrower := lines_within(sentence, width - 0.1, _title_width)) == len(
+            of_sentence
+        ):
             of_sentence, width = narrower, width - 0.1
         lines += of_sentence
     return "\n".join(lines)
 
 
-def _lines_within(sentence: str, room: float) -> list[str]:
-    lines = [""]
-    for part in _BREAKABLE.findall(sentence):
-        longer = (lines[-1] + part).rstrip()
-        if lines[-1] and text_width(drawable_text(longer), style.TEXT + 1, bold=True) > room:
-            lines.append("")
-        lines[-1] += part
-    return [line.rstrip() for line in lines]
+def _title_width(text: str) -> float:
+    return text_width(drawable_text(text), style.TEXT + 1, bold=True)
 
 
 def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> list[list[str]]:
