@@ -191,6 +191,22 @@ def test_a_candidates_words_stay_in_one_line() -> None:
     assert len(set(heights[10:18])) == 1
 
 
+@pytest.mark.parametrize(
+    ("before", "mark", "after"), [("“", "《", "word"), ("word", "」", "，"), ("word", "…", "word")]
+)
+def test_no_line_ends_with_an_opening_mark_or_begins_with_a_closing_one(before: str, mark: str, after: str) -> None:
+    for count in range(6, 24):  # the mark comes to the end of a line for some of them
+        words = [*["word"] * count, before, mark, after, *["word"] * 6]
+        figure = maps.pronoun_row_figure(words, even(len(words)), 0, [], [], "")
+        figure.draw_without_rendering()
+        height = {
+            text.get_position()[1]: text.get_text() for text in reversed(texts(figure)) if text.get_text() in words
+        }
+        assert not set(height.values()) & {"」", "…", "，"}, "a line begins with the mark"
+        last = {text.get_position()[1]: text.get_text() for text in texts(figure) if text.get_text() in words}
+        assert not set(last.values()) & {"“", "《"}, "a line ends with the mark"
+
+
 def marks(figure: Figure) -> list[str]:
     """Return the marks of the cells: a check is one stroke with three points, a cross two strokes with two."""
     strokes = [len(line.get_xdata()) for line in figure.axes[0].lines if line.get_linewidth() == 1.6]  # type: ignore[arg-type]

@@ -45,6 +45,9 @@ _BREAKABLE = re.compile(
 """Unbreakable parts of a sentence, each with its punctuation: a word with the numbers after it and their unit, a layer
 or head with its number, or a Chinese character."""
 
+_OPENING, _CLOSING = {"Ps", "Pi"}, {"Pe", "Pf", "Po"}
+"""Unicode categories of punctuation attached to the next word, and to the previous one."""
+
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
 CHINESE_SHARE = 0.2  # minimum share of Chinese characters in this sample for a text to count as Chinese
@@ -162,3 +165,10 @@ def lines_within(text: str, room: float, width: Callable[[str], float]) -> list[
             lines.append("")
         lines[-1] += part
     return [line.rstrip() for line in lines]
+
+
+def stays_with_previous(words: Sequence[str]) -> list[bool]:
+    """Return for each word whether no line may begin with it: closing marks, and what follows an opening mark."""
+    kinds = [set(map(unicodedata.category, word)) for word in words]
+    after_opening = [False, *(kind <= _OPENING for kind in kinds)]
+    return [bool(place) and (after_opening[place] or kind <= _CLOSING) for place, kind in enumerate(kinds)]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.scores.heads import TIE
 from anaphora.base.errors import UserError
+from anaphora.base.language import stays_with_previous
 from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
@@ -283,18 +284,20 @@ class _SentenceStrip:
     def lines(self, available: float, least: float) -> list[_TextLine]:
         """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
-        The words of a candidate stay on one line. A punctuation mark stays on the line of the word before it.
+        The words of a candidate stay on one line. No line begins with a closing mark or ends with an opening one.
         """
         gap = 0.035
         widths = [
             max(text_width(word, self.size, bold=self.roles.of(index) is not None) + 0.09, least)
             for index, word in enumerate(self.words)
         ]
-        glued = {index for run in self._runs for index in run[1:]}
-        glued |= {index for index, word in enumerate(self.words) if index and word in _CLOSING}
+        attached = stays_with_previous(self.words)
+        for run in self._runs:
+            for index in run[1:]:
+                attached[index] = True
         units: list[list[int]] = []
-        for index in range(len(self.words)):
-            if index in glued and units:
+        for index, is_attached in enumerate(attached):
+            if is_attached:
                 units[-1].append(index)
             else:
                 units.append([index])
@@ -341,11 +344,6 @@ class _SentenceStrip:
                     (first + last) / 2, base - 0.06, f"{self.weights[run].sum():.2f}", ha="center", va="top",
                     fontsize=style.TINY, color=ROLE_COLOURS[name], fontweight="bold",
                 )  # fmt: skip
-
-
-_CLOSING = frozenset(
-    [",", ".", ";", ":", "?", "!", ")", "，", "。", "；", "：", "？", "！", "、", "”", "’", "》", "）"]
-)
 
 
 def _draw_verdict_mark(canvas: Axes, left: float, middle: float, right: bool) -> None:

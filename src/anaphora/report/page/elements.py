@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.analysis.evidence.evidence import Evidence
+from anaphora.base.language import stays_with_previous
 from anaphora.base.translation import _
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.wording import clauses
@@ -145,10 +145,6 @@ class VerdictElement:
         return text.format(count=results.count(True), all=len(results), unchecked=results.count(None))
 
 
-_OPENING, _CLOSING = {"Ps", "Pi"}, {"Pe", "Pf", "Po"}
-"""Unicode categories of punctuation attached to the next word, and to the previous one."""
-
-
 @dataclass(frozen=True)
 class ShadedWord:
     """Word of a sentence, shaded by its share of the pronoun's attention.
@@ -189,14 +185,11 @@ class ShadedSentence:
         A group is a word with the punctuation marks attached to this word.
         """
         groups: list[list[ShadedWord]] = []
-        opened = False
-        for word in self.words:
-            categories = set(map(unicodedata.category, word.text))
-            if groups and (opened or categories <= _CLOSING):
+        for word, is_attached in zip(self.words, stays_with_previous([word.text for word in self.words]), strict=True):
+            if is_attached:
                 groups[-1].append(word)
             else:
                 groups.append([word])
-            opened = categories <= _OPENING
         return groups
 
 
