@@ -61,11 +61,7 @@ class LanguageModel(Protocol):
         """Return the model's device."""
 
     def tokenize(self, text: str) -> TokenizedText:
-        """Tokenize a text for the model, special tokens included.
-
-        Raises:
-            UserError: the model does not accept the text, for example because it is too long or empty.
-        """
+        """Tokenize a text, with special tokens; raise UserError if the model does not accept it (too long, empty)."""
 
     def maps(self, tokens: Sequence[TokenizedText]) -> list[Tensor]:
         """Return the attention maps of every layer, (B, H, queries, keys) each."""
@@ -97,8 +93,7 @@ class ScoredText:
     def shares(self) -> NDArray[np.float32]:
         """Return a matrix, (T, S), that converts attention weights on the item's tokens to weights on this text.
 
-        Each row sums to 1: the weight on an item's token is divided equally among the tokens of this text that are
-        aligned with it.
+        Each row sums to 1: a token's weight is divided equally among the tokens of this text aligned with it.
         """
         shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
         for token, aligned in enumerate(self.alignment):
@@ -116,11 +111,11 @@ class Question:
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
-    """Return the items that a model can answer, in the given order, each with the texts from which it is scored.
+    """Return the items that a model can answer, in the given order, with the texts from which each is scored.
 
-    An item is left out if no token covers its pronoun, if a text with a candidate is too long for the model, or if a
-    candidate changes how the rest of the text is tokenized. For a masked language model, an item is also left out if
-    the pronoun itself is the cue, that is, the word that decides which candidate is meant: the mask would hide the cue.
+    An item is left out if no token covers its pronoun, if a text with a candidate is too long, or if a candidate
+    changes how the rest of the text is tokenized. A masked language model also skips items whose pronoun is the cue
+    (the word that decides which candidate is meant), because the mask would hide it.
 
     Raises:
         UserError: the model does not accept the text of an item.
@@ -146,10 +141,7 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
 def _scored_texts(
     model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
 ) -> tuple[ScoredText, ...] | None:
-    """Return the texts from which the model scores the item's candidates; None if a candidate cannot be scored.
-
-    For a masked language model, candidates with the same number of tokens are scored from the same text.
-    """
+    """Return the texts that score the candidates; None if one cannot be scored. Candidates may share a masked text."""
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):
         text, span = _completed(example, candidate) if model.is_decoder else _filled(example, candidate)

@@ -44,17 +44,14 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests of a trained run on the main items that have an antecedent and a distractor.
-
-    Main items are those with `Example.is_main`.
+    """Run all causal tests of a run on the main items (`Example.is_main`) that have an antecedent and a distractor.
 
     Args:
         examples: items, already subsampled by the caller; attention-pattern patching needs minimal pairs.
-        head: the head chosen on the development split.
-        head_scores: scores of all heads on the development split, used to rank the heads.
-        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
-            the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate
-            with the effect of knocking out the edge from pronoun to candidate in every head.
+        head, head_scores: the head chosen on the development split, and the scores there by which heads are ranked.
+        records_by_map: attention records of the pronouns in maps other than raw attention, keyed by map. For each map,
+            the dose-response test correlates the pronoun's weight on a candidate with the effect of knocking out that
+            edge.
 
     Raises:
         UserError: the run has no attention maps; also the errors of `run_subject` and `causal_tests`.
@@ -68,8 +65,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
     Args:
         examples: items; those without an antecedent or a distractor are skipped.
-        by: function that divides the items into groups, by default by language and cue category (`kind`). Each group
-            gets a result of its own.
+        by: function that divides the items into groups, by default by language and cue category (`kind`).
 
     Raises:
         UserError: the run has no attention maps, or `head` does not exist in the run; also the errors of `run_subject`.
@@ -84,10 +80,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
-    """Wrap a run as a `Subject`, the model under test.
-
-    The answers are those of the run's prediction head, or of its masked-LM output if the run has no prediction head for
-    candidates.
+    """Wrap a run as a `Subject` that answers by its prediction head, or by its masked-LM output if it has no such head.
 
     Raises:
         UserError: the run does not predict antecedents; `testable` is empty; or the run answers by its masked-LM
@@ -125,9 +118,7 @@ def causal_tests(
     """Run all causal tests on a model under test; each of its items must have an antecedent and a distractor.
 
     Args:
-        subject: the model under test with its items.
-        order: all heads of the layers with attention, best first, for example from `ranked_heads`; the first k are
-            called the best k heads.
+        order: all heads of the layers with attention, best first; the first k are called the best k heads.
         records_by_map: as in `causal_tests_of_run`; records of items that `subject` lacks are ignored.
 
     Raises:

@@ -100,10 +100,7 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the edges, in each given head, from the pronoun to those of the given tokens that it attends to.
-
-        A token is left out if its weight from the pronoun is 0 in all heads of the model (`attended`).
-        """
+        """Return each head's edges from the pronoun to the given tokens that have weight in any head (`attended`)."""
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
@@ -112,10 +109,9 @@ class SentenceEdges:
 
         Args:
             kind: "gold" (from the pronoun to all antecedents), "distractor" (to the distractor with the largest
-                weight), "cue" (to the cue), "other_keys" (to all tokens except those of the antecedents), or one of the
-                control edges in `MATCHED_EDGES`. The kinds "matched_heads" and "matched_distance" need as many tokens
-                in `self.free` (outside pronoun, candidates and cue) as the antecedents have; otherwise there are no
-                such edges. There are none of the kind "matched_heads" if there are fewer `others` than `heads`.
+                weight), "cue" (to the cue), "other_keys" (to all tokens except the antecedents'), or a control edge of
+                `MATCHED_EDGES`. There are no "matched_heads" and "matched_distance" edges if `self.free` has fewer
+                tokens than the antecedents, and no "matched_heads" edges if there are fewer `others` than `heads`.
             others: all heads except `heads`, used for "matched_heads".
         """
         count = len(self.antecedents)
@@ -152,10 +148,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each antecedent token, another token whose distance from the pronoun is most similar.
-
-        Tokens are taken from `self.free` (outside pronoun, candidates and cue). No token is returned twice.
-        """
+        """Return, for each antecedent token, a different free token whose distance from the pronoun is most similar."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

@@ -1,8 +1,7 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
-An `Intervention` holds the edits of each layer. The functions that return one create its edits, and `intervene` applies
-them to an encoder inside a `with` block. Axes are B (batch), T (tokens of a row of the batch), H (heads) and D
-(features per head). A flat position is row * T + token.
+An `Intervention` holds the edits of each layer; `intervene` applies it inside a `with` block. Axes are B (batch), T
+(tokens of a row of the batch), H (heads) and D (features per head). A flat position is row * T + token.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ PROJECTIONS = ("query", "key", "value")
 
 @contextmanager
 def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
-    """Apply interventions to every forward pass of an encoder inside the `with` block, and remove them afterwards.
+    """Apply interventions, in order, to every forward pass of an encoder inside the `with` block.
 
-    Edits are applied in the given order, after the edits of an enclosing block.
+    Edits of an enclosing block are applied first.
 
     Raises:
         UserError: a layer or head does not exist.
@@ -63,34 +62,28 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
     """Return an intervention that replaces the outputs of heads by given vectors, broadcastable to (B, T, D).
 
-    Zeros give zero ablation (Michel et al. 2019, section 2.3). A head's mean output over reference data gives mean
-    ablation, which removes only the differences between inputs.
+    Zeros give zero ablation (Michel et al. 2019, section 2.3), a head's mean output over reference data mean ablation.
     """
     return _edits_by_layer(_OutputReplacement, outputs)
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
-    """Return an intervention after which heads attend uniformly to all tokens to which they are allowed to attend.
-
-    Position biases of these heads have no effect.
-    """
+    """Return an intervention after which heads attend uniformly to all allowed tokens, whatever their position bias."""
     return _edits_by_layer(_UniformWeights, dict.fromkeys(heads))
 
 
 def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
     """Return an intervention that sets the attention scores of edges to -inf: attention knockout, Geva et al. 2023.
 
-    The softmax then distributes the weight of these edges over the other edges of the same query. If a query has no
-    other edge, its row of weights is all 0.
+    The softmax distributes their weight over the query's other edges; a query without other edges gets zeros.
     """
     return _edits_by_layer(_EdgeKnockout, edges)
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Return an intervention that sets the attention weights of edges to 0 after the softmax.
+    """Return an intervention that sets attention weights of edges to 0 after the softmax, as if their values were 0.
 
-    This equals zeroing the value vectors along these edges. The other weights are not rescaled, and a query's weights
-    then sum to less than 1.
+    The other weights are not rescaled, so a query's weights then sum to less than 1.
     """
     return _edits_by_layer(_EdgeValueZeroing, edges)
 
@@ -106,11 +99,8 @@ def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
 def permuted_projections(encoder: Encoder, part: str, seed: int) -> AbstractContextManager[None]:
     """Permute queries, keys or values among the tokens of each sentence in every layer, inside the `with` block.
 
-    Each layer draws a new permutation in each forward pass; `seed` determines the sequence of permutations. Position
-    information that a query or a key contains is permuted with it.
-
-    Args:
-        part: "query", "key" or "value".
+    Each layer draws a new permutation in each forward pass, from a generator with `seed`. Position information that a
+    query or a key contains is permuted with it. `part` is "query", "key" or "value".
 
     Raises:
         UserError: the encoder has no attention, or `part` has another value.
@@ -150,13 +140,9 @@ class _Permutation(Edit):
 
 
 def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
-    """Return a random permutation of the tokens of each sentence.
+    """Return a random permutation within each sentence: the column of the token that moves to each position, (B, T).
 
-    Args:
-        segments: index of each token's sentence, (B, T).
-
-    Returns:
-        Column of the token that moves to each position, (B, T).
+    `segments` holds the index of each token's sentence, (B, T).
     """
     keys = segments + 0.999 * torch.rand(segments.shape, generator=draw).to(segments.device)
     order = torch.empty_like(segments)

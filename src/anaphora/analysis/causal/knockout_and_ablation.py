@@ -73,7 +73,7 @@ class DoseResponse(NamedTuple):
 class CausalTests:
     """Causal tests of one model, with its answers and attention maps without intervention, which all tests need.
 
-    `order` lists all heads of the layers with attention, best first, for example from `ranked_heads`.
+    `order` lists all heads of the layers with attention, best first.
 
     Raises:
         UserError: `order` lacks `head`, or does not hold all heads of each of its layers.
@@ -101,37 +101,30 @@ class CausalTests:
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return the correctness of the highest-scored answer to each item, (N,).
-
-        If several answers tie for the highest score, the correctness is the share of them that are right.
-        """
+        """Return the correctness of the highest-scored answer to each item, (N,); of a tie, the share that is right."""
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean of `values` over the items selected by the mask `items`, and the interval of the mean.
+        """Return the mean of `values` over the items of a mask, and its interval, clipped to `bounds`.
 
-        The interval is clipped to `bounds`. Both are None if the mask selects no items.
+        Both are None if the mask selects no items.
         """
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy after an edit on the items of the mask `items`, and the drop's interval.
+        """Return the drop in task accuracy, and its interval, over the items of a mask; both are None without items.
 
-        `right` is the correctness of the answers after the edit, (N,). Both results are None if the mask selects no
-        items.
+        `right` is the correctness of the answers after an edit, (N,).
         """
         return self.mean(self.right - right, items)
 
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
         """Knock out each kind of attention edge, and zero the values along the edges to the antecedent.
 
-        This is done in each scope, which is a set of heads that are edited together. For the head under test, a further
-        test zeroes the values along all other edges of the pronoun.
-
-        Returns:
-            Outcomes by scope, then by kind of edge.
+        Each scope is a set of heads that are edited together. For the head under test alone, the values along all other
+        edges of the pronoun are also zeroed. The result is keyed by scope, then by kind of edge.
         """
         layer = self.head.layer
         scopes = {
@@ -163,14 +156,10 @@ class CausalTests:
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, has_edge)
 
     def single(self) -> list[tuple[Head, str, Floats]]:
-        """Ablate heads one at a time.
+        """Ablate heads one at a time; return head, mode and the correctness of the answers (N,) of each ablation.
 
-        All heads are ablated or, if the model has more than `EVERY_HEAD_UP_TO` heads, the head under test and the best
-        `BEST_OF_MANY` heads. The output of the head under test is replaced in each of `ABLATION_MODES`, that of other
-        heads only by zeros and by the head's own mean output.
-
-        Returns:
-            The head, the mode and the correctness of the answers (N,) of each ablation.
+        With more than `EVERY_HEAD_UP_TO` heads, only the head under test and the best `BEST_OF_MANY` are ablated. The
+        head under test is ablated in each of `ABLATION_MODES`, the others only by zeros and by their own mean output.
         """
         heads = self.all_heads
         if len(heads) > EVERY_HEAD_UP_TO:
@@ -186,8 +175,7 @@ class CausalTests:
     def cumulative(self) -> list[AblatedTogether]:
         """Mean-ablate the best k heads for each k in `counts`, and, for comparison, random sets of k heads.
 
-        A random set has as many heads in each layer as the set of the best heads. Random sets that equal the set of the
-        best heads are left out.
+        A random set has as many heads in each layer as the best set; sets that equal the best set are left out.
         """
         random = np.random.default_rng(0)
         ablations = []
@@ -208,16 +196,10 @@ class CausalTests:
         return mask
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
-        """Return, for each kind of map, the weight from pronoun to candidate and the effect of knocking out this edge.
+        """Return, for each kind of map, the pronoun's weight on each candidate and the effect of this edge's knockout.
 
         The weight is averaged over layers and heads. The effect is the decrease of the score of the model's answer if
-        the edge is knocked out in every head.
-
-        Args:
-            records_by_map: attention records in further kinds of map, keyed by the name of the map.
-
-        Returns:
-            Results keyed by the name of the map, "raw" for raw attention.
+        the edge is knocked out in every head. The results are keyed by map, those of raw attention by "raw".
         """
         self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
@@ -242,10 +224,10 @@ class CausalTests:
         return {name: self._doses(losses, records) for name, records in ({"raw": raw} | dict(records_by_map)).items()}
 
     def counts(self) -> list[int]:
-        """Return the values of k for which the best k heads are ablated together.
+        """Return each k for which the best k heads are ablated together.
 
-        With H heads in total, these are 1 to H if H is at most `EVERY_HEAD_UP_TO`; otherwise, the powers of two below
-        H, followed by H itself.
+        With H heads in total, these are 1 to H if H is at most `EVERY_HEAD_UP_TO`, otherwise the powers of two below H,
+        and H.
         """
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
@@ -253,12 +235,7 @@ class CausalTests:
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Convert the attention edges of each item (`cuts`) to arrays.
-
-        Returns:
-            The edges of all items; the weight on each item's edges, averaged over heads, (N,); and a mask of the items
-            with edges, (N,).
-        """
+        """Return all edges, the mean weight on each item's edges (N,), and a mask of the items with edges (N,)."""
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -301,10 +278,9 @@ def knockout_cell(
 ) -> dict[str, Knockout]:
     """Return the drop in task accuracy from each knockout on the items of a mask, keyed by scope, with intervals.
 
-    Each result holds the drop for each kind of attention edge, which is a mean over the items that have such an edge. A
-    pronoun that is itself the cue has no edge to the cue. The result also holds the drop from the edge to the
-    antecedent minus that from a control edge, over the items that have this control edge. Of the kinds of control edge
-    (`MATCHED_EDGES`), the one with the largest drop is taken.
+    The drop for each kind of edge is a mean over the items that have such an edge (a pronoun that is itself the cue has
+    none to the cue). `gold_minus_matched` subtracts the drop from a control edge, over the items that have it; of
+    `MATCHED_EDGES`, the kind with the largest drop is taken.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -335,10 +311,7 @@ def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items:
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the drop in task accuracy if the best k heads are ablated together, on the items of the mask `items`.
-
-    The result also has the spread of the drops if random sets of heads are ablated instead.
-    """
+    """Return the drop if the best k heads are ablated together, and its spread for random sets of heads instead."""
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(
@@ -350,9 +323,9 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation between the weights of edges and the effects of knocking them out.
+    """Return Spearman's correlation between edge weights and knockout effects; None if it is undefined.
 
-    The correlation is None if there are fewer than two edges, or if all weights or all effects are equal.
+    It is undefined for fewer than two edges, and if all weights or all effects are equal.
     """
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]

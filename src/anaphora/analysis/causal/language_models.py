@@ -36,10 +36,7 @@ _BATCH_TOKENS = 1_024
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Batch of scored texts, right-padded to S tokens, with the index of each text among all texts.
-
-    A flat position is row * S + token.
-    """
+    """Batch of scored texts, right-padded to S tokens, with their indices; a flat position is row * S + token."""
 
     numbers: tuple[int, ...]
     texts: tuple[ScoredText, ...]
@@ -50,7 +47,7 @@ class _Batch:
 
 
 class LanguageModelSubject(EditedSubject):
-    """`Subject` that wraps a language model, with the items that the model can answer (`answerable_questions`).
+    """`Subject` made of a language model and the items that it can answer (`answerable_questions`).
 
     Raises:
         UserError: the model can answer none of the items, or does not accept the text of an item.
@@ -99,8 +96,7 @@ class LanguageModelSubject(EditedSubject):
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
         """Return a function from the index of a batch to the attention edges in that batch, keyed by head.
 
-        A token of an item may be aligned with several tokens of a scored text. An edge of the item therefore becomes
-        all edges from the tokens aligned with its query to the tokens aligned with its key.
+        An edge becomes all edges from the tokens aligned with its query to the tokens aligned with its key.
         """
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
@@ -186,10 +182,9 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Set the attention weights on tokens after `position` to 0, because a decoder cannot attend to later tokens.
+    """Set the weights on tokens after `position`, which a decoder cannot attend to, to 0; keep the sum of each row.
 
-    The remaining weights of each row are rescaled, so that the sum of the row stays the same. A row without remaining
-    weight becomes all 0.
+    A row without remaining weight becomes all 0.
     """
     whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
     seen[..., position + 1 :] = 0
@@ -198,10 +193,7 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield batches of text indices, shortest texts first.
-
-    A batch has at most `_BATCH_TOKENS` tokens, padding included, unless it consists of a single longer text.
-    """
+    """Yield batches of text indices, shortest texts first, with at most `_BATCH_TOKENS` tokens (padded) or one text."""
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:

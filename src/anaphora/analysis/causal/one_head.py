@@ -1,8 +1,8 @@
 """Causal tests of one head.
 
-One test removes the same weight from the edge to the antecedent and from the other edges, one exchanges the weights on
-antecedent and distractor, and one computes how a knockout redistributes the weight on the antecedent. Axes are N
-(items), Q (tokens of the pronoun) and T (tokens of a sentence).
+One removes the same weight from the edge to the antecedent and from the other edges, one exchanges the weights on
+antecedent and distractor, and one computes how a knockout redistributes the weight. Axes are N (items), Q (tokens of
+the pronoun) and T (tokens of a sentence).
 """
 
 from __future__ import annotations
@@ -33,10 +33,7 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """Results of removing the attention weight `mass` from the antecedent, or from all other tokens together.
-
-    These are two separate edits of the pronoun's attention row in one head. The other weights do not change.
-    """
+    """Results of two separate edits: removing the weight `mass` from the antecedent, and from all other tokens."""
 
     mass: float
     items: Bools  # mask of the items in which both sides have at least this weight, (N,)
@@ -45,10 +42,7 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Outcome of exchanging the head's weights on the antecedent and on the distractor with the largest weight.
-
-    Both fields are masks of items, (N,).
-    """
+    """Masks (N,) of exchanging the head's weights on the antecedent and on the distractor with the largest weight."""
 
     items: Bools  # tested items
     flipped: Bools  # items whose answer becomes the distractor
@@ -99,11 +93,7 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in task accuracy after two edits: of the antecedent's edge, and of the pronoun's other edges.
-
-    The drops are means over the items of the mask `items`, in percentage points. They and their intervals are keyed by
-    the names of the fields of `RemovedMass`, such as "antecedent_points" and "antecedent_interval".
-    """
+    """Return the drops in percentage points after two edits, with intervals, keyed by the fields of `RemovedMass`."""
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))
@@ -124,10 +114,7 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
 
 
 def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove the pronoun's attention weight `mass` from the antecedent or, in a second test, from all other tokens.
-
-    The remaining weights are not rescaled; the row then sums to less than 1.
-    """
+    """Remove the weight `mass` from the antecedent or, in a second test, from all other tokens, without rescaling."""
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -147,8 +134,8 @@ def _exchange(tests: CausalTests) -> Exchange:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
     Only items that the model answers correctly and that have a distractor are tested. If pronoun, antecedent and
-    distractor are one token each, the result is the same as if the head's value vectors at antecedent and distractor
-    were exchanged. This is path patching from the two candidates to the pronoun through this head.
+    distractor are one token each, this is path patching from the two candidates to the pronoun through this head: it is
+    as if the head's value vectors at the two were exchanged.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)
@@ -172,12 +159,9 @@ def _exchange(tests: CausalTests) -> Exchange:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return which parts of the sentence receive the weight that a knockout of the antecedent's edge frees.
+    """Return the shares (N,) of the weight freed by a knockout of the antecedent's edge, keyed by part of the sentence.
 
-    The softmax distributes the freed weight in proportion to the remaining weights.
-
-    Returns:
-        Shares of the freed weight, (N,), keyed by the part of the sentence (`KEYS`); NaN if no other token has weight.
+    The softmax distributes it in proportion to the remaining weights; a share is NaN if no other token has weight.
     """
     shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
     for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):

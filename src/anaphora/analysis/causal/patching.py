@@ -40,9 +40,8 @@ class PatternPatch(NamedTuple):
 
 
 def pattern_patch(tests: CausalTests) -> PatternPatch:
-    """Patch the pronoun's attention rows, but not the values.
+    """Patch the pronoun's attention rows, but not the values, in the best k heads, the head under test, and its layer.
 
-    There is a separate test for each set of the best k heads, for the head under test, and for all heads of its layer.
     The last two tests are repeated between sentences whose lengths may differ (`AlignedPatch`).
     """
     tests.progress(_("causal tests: pattern patch"))
@@ -63,10 +62,7 @@ def pattern_patch(tests: CausalTests) -> PatternPatch:
 
 
 def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-    """Patch attention rows between sentences whose lengths may differ; `align_rows` aligns the rows.
-
-    One test patches the head under test, another test all heads of its layer.
-    """
+    """Patch rows between sentences whose lengths may differ, in the head under test and in all heads of its layer."""
     fit = {item: other for item, other in minimal_pairs.items() if _have_different_correct_answers(tests, item, other)}
     rows = {}
     for item, other in fit.items():
@@ -81,11 +77,9 @@ def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], sibling
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask (N,) of the items whose answer changes to that of their partner if rows are patched into `heads`.
+    """Return a mask (N,) of the items whose answer becomes that of their partner if `rows` are patched into `heads`.
 
-    Args:
-        partners: index of each patched item's partner, the other sentence of the minimal pair.
-        rows: new attention rows of each patched item.
+    `partners` maps each patched item to the other sentence of its minimal pair.
     """
     if not partners:
         return tests.mask(())
@@ -111,9 +105,8 @@ def _have_different_correct_answers(tests: CausalTests, item: int, other: int) -
 def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32]:
     """Map attention rows from the tokens of one sentence to those of another, which may differ in length.
 
-    Common tokens keep their weight. Weight on a span of the source that the target replaces is distributed equally
-    over the replacement; weight on a deleted span is distributed over the common tokens in proportion
-    to their weights.
+    Common tokens keep their weight. Weight on a replaced span is distributed equally over its replacement; weight on a
+    deleted span is distributed over the common tokens in proportion to their weights.
 
     Args:
         rows: (..., T), each row sums to 1.
@@ -142,8 +135,8 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
     """Return the share of answers that flip if the pronoun's attention rows come from the pair's other sentence.
 
-    An answer flips if it becomes the answer to the other sentence of the minimal pair. Only the items in both masks,
-    `items` and `patch.pairs`, count; in their pairs, the model answers both items correctly.
+    Only the items in both masks, `items` and `patch.pairs`, count; the model answers both items of their pairs
+    correctly.
     """
     pairs = items & patch.pairs
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head

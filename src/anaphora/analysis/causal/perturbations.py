@@ -1,7 +1,6 @@
 """Perturbations: accuracy with the cue or the context masked, with names replaced, or without position encoding.
 
-The model is trained and is not fine-tuned on perturbed items. Accuracy that remains if the cue is masked cannot come
-from the cue.
+The model is not fine-tuned on perturbed items. Accuracy that remains if the cue is masked cannot come from the cue.
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracies of a model and of one of its heads under each of `PERTURBATIONS`.
-
-    Only main items (`Example.is_main`) count. Results are keyed by perturbation, language and cue category (`kind`).
-    """
+    """Return accuracies of answers and head on main items by perturbation, language and cue category (`kind`)."""
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 
@@ -102,8 +98,8 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
     """Return the token ids of each item after replacing the name of each candidate by another name.
 
-    The new name comes from another group of items (such as a quad) in the same language, and has the same number of
-    tokens. All items of a group get the same new names. A name stays if there is no such new name.
+    The new name comes from another group of items (such as a quad) in the same language, and has as many tokens; a name
+    without such a replacement stays. All items of a group get the same new names.
     """
     mentions_of = [
         [tokens.covering(span) for span in example.spans[1:]]

@@ -39,10 +39,7 @@ from anaphora.settings.training import Batching
 
 
 class Edges(NamedTuple):
-    """Attention edges of many items: indices of item, layer, head, query token and key token of each edge, (E,) each.
-
-    Token indices count from 0 in each sentence.
-    """
+    """Attention edges of many items, (E,) each; token indices count from 0 in each sentence."""
 
     item: NDArray[np.int64]
     layer: NDArray[np.int64]
@@ -58,9 +55,9 @@ Scores = NDArray[np.float64]
 class Subject(Protocol):
     """Interface of a model under test, together with the N items on which the causal tests run this model.
 
-    Implement these methods to test another model. Token indices count from 0 in each item's sentence. The methods that
-    return `Scores` of the candidates run the model on all items and leave the model unchanged. M is the largest number
-    of candidates of an item; the last column of the scores is that of the answer "none of them".
+    Token indices count from 0 in each item's sentence. The methods that return `Scores` run the model on all items and
+    leave it unchanged. M is the largest number of candidates of an item; the last column of the scores is that of the
+    answer "none of them".
     """
 
     @property
@@ -82,7 +79,7 @@ class Subject(Protocol):
         """Return the scores without intervention, (N, M + 1); the last column is the score of "none of them"."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores if the given heads are ablated at every token: (N, M + 1), as in `scores`.
+        """Return the scores (N, M + 1) if the given heads are ablated at every token.
 
         Raises:
             UserError: `mode` is not one of `ABLATION_MODES`.
@@ -92,17 +89,12 @@ class Subject(Protocol):
         """Return the scores if the attention edges are masked before the softmax: (N, M + 1), as in `scores`."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """Return the scores if the values along the attention edges are zeroed: (N, M + 1), as in `scores`.
-
-        The attention weights do not change.
-        """
+        """Return the scores (N, M + 1) with the values along the edges zeroed; the attention weights do not change."""
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """Return the scores if the pronoun's attention rows are replaced in some heads: (N, M + 1), as in `scores`.
+        """Return the scores (N, M + 1) with the pronoun's attention rows replaced in the given heads.
 
-        Args:
-            rows: new attention rows of the Q tokens of each patched item's pronoun, (L, H, Q, T), keyed by the item's
-                index.
+        `rows` maps a patched item to the new rows of its pronoun's Q tokens, (L, H, Q, T).
         """
 
 
@@ -169,11 +161,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of all items under an intervention: (N, M + 1), as in `Subject.scores`.
-
-        Args:
-            intervention: function from the index of a batch to the edits for that batch.
-        """
+        """Return the scores of all items (N, M + 1); `intervention` returns the edits for the batch of an index."""
 
     @abstractmethod
     def _new_rows(
@@ -191,10 +179,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from the index of a batch to each head's replacement output in that batch, (B, T, D).
-
-        The replacement is the head's output for the item's partner (`resampling_partners`).
-        """
+        """Return a function from a batch's index to each head's output for the items' partners, (B, T, D)."""
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
@@ -311,10 +296,10 @@ class PackedSubject(EditedSubject):
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return the index of each item's partner for the ablation mode "resample".
+    """Return each item's partner, whose outputs replace those of the ablated heads in the ablation mode "resample".
 
-    In this mode, the outputs of ablated heads are replaced by those for the partner. The partner is the next sentence
-    of the minimal pair if it has the same number of tokens, otherwise the next item in the same language.
+    It is the next sentence of the minimal pair if that has as many tokens, otherwise the next item in the same
+    language.
     """
     languages = indices_by(example.language for example in examples)
     partners = {one: other for items in languages.values() for one, other in cyclic_pairs(items)}
