@@ -62,10 +62,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, by language and cue category (`kind`).
-
-    There is also a kind "all" for all main items (`Example.is_main`) of a language.
-    """
+    """Return the spread of every measure over the runs, by language and cue category ("all" for all main items)."""
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):
@@ -89,12 +86,9 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs that have items in `language` were scored on the same items.
+    """Return whether all runs with items in `language` were scored on the same items; None if one has no digest.
 
-    The result is None if one of these runs has no `items_digest`.
-
-    Args:
-        items: smallest and largest number of items in a run.
+    `items` holds the smallest and the largest number of items in a run.
     """
     if items[0] < items[1]:
         return False
@@ -108,9 +102,7 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return the divergence between the pronoun's attention rows in the chosen heads, by pair of runs and language.
-
-    Only main items (`Example.is_main`) count.
+    """Return the divergence of the pronoun's rows in the chosen heads on main items, by pair of runs and language.
 
     Raises:
         UserError: the runs differ in items or in a sentence's words.
@@ -146,7 +138,7 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence (Lin 1991) of the pronoun's attention rows over words, by pair of runs.
 
-    Head indices have no common meaning across seeds, so each run is compared in the head that it chose itself.
+    Each run is compared in the head that it chose itself, since head indices have no common meaning across seeds.
 
     Args:
         runs: records of R >= 2 runs, each for the same N items in the same order.

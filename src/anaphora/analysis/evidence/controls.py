@@ -1,7 +1,6 @@
 """Trained controls: their changed settings, expected results and measured scores.
 
-A control is a run trained with the same settings, except for one component that is removed or changed. The caller
-trains it.
+A control is a run that the caller trains with the same settings, except for one removed or changed component.
 """
 
 from __future__ import annotations
@@ -118,8 +117,8 @@ _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 def control_config(config: Config, control: str) -> Config:
     """Return a run's settings with the change that turns the run into a control.
 
-    Settings to which the change does not apply are returned unchanged; for example, uniform attention has no queries
-    to freeze, and masked-token training uses no labels. The run is then its own control.
+    A change that does not apply leaves the settings as they are, for example because uniform attention has no queries
+    to freeze, or masked-token training uses no labels. The run is then its own control.
 
     Raises:
         UserError: there is no such control.
@@ -172,20 +171,16 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a head of a trained control on development items, and measure the head's accuracy on other items.
-
-    The accuracy of the model's answers is measured on the same items.
+    """Choose a head of a trained control on development items, and measure it and the answers on other items.
 
     Args:
-        control: name of the control, a key of `EXPECTED`.
-        run: the trained control.
-        development: items on which the head is chosen.
+        control: a key of `EXPECTED`.
         measured: items to report, of which only main items (`Example.is_main`) count.
 
     Returns:
         Accuracies by language and cue category (`kind`; "all" in a language whose items have none), and their
-        comparison with the expectation, which may cover only some kinds: `as_expected` is None if it covers none of the
-        items. If an accuracy is above chance although it should be near chance, `observed` also states what follows.
+        comparison with the expectation; `as_expected` is None if it covers none of the items. If an accuracy is above
+        chance although it should be near chance, `observed` also states what follows.
 
     Raises:
         UserError: no main item of `development` can be scored, or the control has no attention maps.
@@ -220,8 +215,7 @@ def controls_path(directory: Path, split: str) -> Path:
 def read(directory: Path, split: str, argument: str | None = None) -> dict[str, Control | None]:
     """Return the stored results of a run's controls, keyed by name; None for each of `CONTROLS` without a result.
 
-    Args:
-        argument: value of `run=` in the command that the error message recommends; by default the directory.
+    The error about a damaged file recommends a command with run=`argument`, by default the directory.
 
     Raises:
         UserError: the file is damaged.
@@ -244,11 +238,10 @@ def read(directory: Path, split: str, argument: str | None = None) -> dict[str, 
 
 
 def current(run: Run, split: str, stored: Mapping[str, Control | None], about: MeasuredOn) -> dict[str, Control | None]:
-    """Return the stored results of controls after removing outdated ones.
+    """Return the stored results of controls without outdated ones, which a printed notice names.
 
-    A result is outdated if its hashes of weights, items and code differ from those in `about`, or if it has no hashes,
-    as in files of earlier versions. An outdated result is replaced by None if the control is in `CONTROLS`, and left
-    out if it is in `FURTHER_CONTROLS`. A printed notice names all outdated controls.
+    A result is outdated if its hashes of weights, items and code differ from `about` or are missing. It is replaced by
+    None if the control is in `CONTROLS`, and left out if it is in `FURTHER_CONTROLS`.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
@@ -272,11 +265,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the results of a run's controls on a split to the run directory.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write the results of a run's controls on a split to the run directory."""
     write_json(controls_path(directory, split), to_json(measured))
 
 

@@ -45,21 +45,12 @@ other, so that knocking out an edge in one head may cost little although the ans
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return a dataclass field for a measure that needs only attention rows and answers.
-
-    Args:
-        compute: function that computes the measure.
-    """
+    """Return a dataclass field for a measure that `compute` derives from attention rows and answers alone."""
     return field(default=None, metadata={"from_rows": compute})
 
 
 def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
-    """Return a dataclass field for a measure that needs the run's model.
-
-    Args:
-        compute: function that computes the measure.
-        stage: progress message shown before the measure is computed; "" for none.
-    """
+    """Return a dataclass field for a measure that needs the run's model; `stage` is a progress message or ""."""
     return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 
@@ -67,8 +58,7 @@ def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | No
 class EncoderFacts:
     """Properties of the encoder that limit what can be concluded from its attention weights.
 
-    Attributes:
-        values: vectors that attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
+    `values` names the vectors that attention mixes: each layer's input ("hidden") or the tokens' embeddings ("token").
     """
 
     values: str
@@ -97,10 +87,7 @@ class FixedProtocol:
     """Protocol of an evaluation, fixed before anything is measured.
 
     Attributes:
-        metric: name of the main measure.
-        map: kind of attention map from which the main measure is computed.
         direction: direction of attention in the main measure, from the pronoun to the candidates.
-        split: name of the reported split.
         alpha: significance level; corrected p-values below it count as significant.
         hash: hash of the protocol, the rules that decide the `Verdict`, and the run's settings.
     """
@@ -117,7 +104,7 @@ class FixedProtocol:
 class MeasuredOn:
     """Hashes of the weights and the items that were measured, and of the code that measured them.
 
-    For a trained control, `weights` is the hash of the weights of the original run, with which the control is compared.
+    For a trained control, `weights` is the hash of the original run, with which the control is compared.
     """
 
     weights: str
@@ -129,10 +116,8 @@ class MeasuredOn:
 class Provenance:
     """Numbers of items and untrained models, and hashes of the weights, the items and the code of a measurement.
 
-    Attributes:
-        items: approximate number of main items (`Example.is_main`) for causal tests and maps other than raw attention.
-        untrained: number of untrained models.
-        weights, data, code: hashes, as in `MeasuredOn`.
+    `items` is the approximate number of main items (`Example.is_main`) for causal tests and maps other than raw
+    attention.
     """
 
     items: int
@@ -152,12 +137,11 @@ class Control:
     """Accuracies of a trained control, with the expected and the observed result.
 
     Attributes:
-        run, seed: name and seed of the trained control.
         languages: accuracies by language and cue category (`kind`, or "all").
         as_expected: whether the result is the expected one; None if the measured items cannot show it.
         expected, observed: expected and observed result in words.
-        measured_on: hashes of the weights of the original run, of the measured items and of the code. None in files of
-            earlier versions; the control then counts as not trained.
+        measured_on: hashes, `weights` of the original run. None in files of earlier versions; the control then counts
+            as not trained.
     """
 
     run: str
@@ -174,7 +158,6 @@ class VerdictRow:
     """Outcome of one of the rules (criteria) that decide a `Verdict`.
 
     Attributes:
-        rule, question: name of the rule, and the rule in the form of a question.
         value, interval: measured value in the rule's unit (`verdict.UNITS`), and its 95 % interval; None if unknown.
         needed: the threshold in words.
         passed: whether the rule passes; None if it could not be checked.
@@ -192,7 +175,7 @@ class VerdictRow:
 class Verdict:
     """Verdict on whether a run's head picks antecedents, with the outcomes of the rules (criteria) that decide it.
 
-    A verdict is for one language and one cue category (`kind`), or for all items of a language that have none.
+    It is for one language and one cue category (`kind`), or for all items of a language that have none.
     """
 
     verdict: str
@@ -204,28 +187,25 @@ class Evidence:
     """Scores of a run, and all results that show whether the chosen head picks antecedents.
 
     Attributes:
-        seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
-            for a model from another library.
-        split: name of the scored split.
+        seed: None for a model from another library, as are `encoder`, `train_seconds`, `reads_candidates` and
+            `head_is_supervised`.
         languages: scores on main items (`Example.is_main`) by language.
         strata: scores on all other items by language and stratum (group of items that are built in the same way).
-        levels: scores by language and level (`level_scores`). The level tells in how many voices (active, passive) an
-            item's predicate occurs in training with its state, the phrase that describes the pronoun's referent: both,
-            one or none. `levels` is None if no item has a level.
+        levels: scores by language and level (`level_scores`): in how many voices (active, passive) an item's predicate
+            occurs in training with its state, the phrase that describes the pronoun's referent: both, one or none. None
+            if no item has a level.
         factors: accuracies by factor (attribute of an item by which results are grouped) and language.
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
-        untrained_models: number of untrained models that were measured.
-        train_seconds: duration of the training in seconds.
         reads_candidates: whether the prediction head compares the hidden states of pronoun and candidates. Such a head
             can work without attention between them.
-        verdict: verdicts on whether the head picks antecedents; rules on causal tests are checked for its whole layer.
-        verdict_at_head: verdicts in which rules on causal tests are checked for the head alone.
+        verdict, verdict_at_head: verdicts on whether the head picks antecedents. Rules on causal tests are checked for
+            its whole layer and for the head alone.
         dropped: number of items left out of the scores, by reason.
         undecided: number of scored items on which right and wrong answers tie for the highest score. The correctness of
-            such an item is the share of tied answers that are right. None in files of earlier versions.
+            such an item is the share of tied answers that are right.
         heads_table: hash of the file tables/heads_dev.csv that was written with these scores; scoring another split
-            overwrites the file. None in files of earlier versions.
-        head_is_supervised: whether a loss supervised the head's attention rows; None in files of earlier versions.
+            overwrites the file. In files of earlier versions, it is None, as are `undecided` and `head_is_supervised`.
+        head_is_supervised: whether a loss supervised the head's attention rows.
     """
 
     version: int = VERSION
@@ -292,8 +272,8 @@ class Evidence:
         """Return the evidence from the output of `to_json`.
 
         Raises:
-            UserError: the version differs, a key is missing or unknown, or its value has the wrong type; the message
-                names the version or key.
+            UserError: the message names the version if it differs, or a key that is missing, unknown or of the wrong
+                type.
         """
         if content.get("version") != VERSION:
             raise UserError(f"version: {content.get('version')!r} is not {VERSION}")
@@ -318,7 +298,7 @@ def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
 
 
 def claim_groups(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, result) for each language and cue category (`kind`), the groups that get a verdict.
+    """Yield (language, kind, result) for each group that gets a verdict: each cue category (`kind`) of a language.
 
     A language whose items have no cue category has the kind "all" instead.
     """

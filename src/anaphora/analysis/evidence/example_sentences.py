@@ -47,10 +47,7 @@ def example_sentences(
 ) -> list[ExampleSentence]:
     """Select up to `most` main items, balanced over language, cue type, and correctness of answer and head.
 
-    Main items are those with `Example.is_main`. Cue types are, for example, gender and causality.
-
-    Args:
-        among: indices of the records from which items are selected; if None, items are selected from all records.
+    If `among` is given, only records with these indices are selected. A cue type is, for example, gender or causality.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -74,9 +71,9 @@ def example_sentences(
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the records of the first complete quad in a language and cue category (`kind`); empty if there is none.
 
-    A quad consists of four sentences about the same scene: two cues, each with both orders of the two names. Quads
-    whose items have no factor `kind` have the kind "all". Sets with two pronouns per sentence, or in active and passive
-    (octads), are skipped, because their eight items do not fit into a 2 x 2 table of cues and orders.
+    A quad has four sentences about the same scene: two cues, each with both orders of the two names. Items without a
+    cue category have the kind "all". Sets with two pronouns per sentence, or in active and passive (octads), are
+    skipped, because their eight items do not fit into a 2 x 2 table of cues and orders.
     """
     scores = measurement.measured
     for members in indices_by(name or None for name in quads_of(scores.examples)).values():
@@ -88,11 +85,7 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return the records of a language's first item on which the head is right, and of the first on which it is wrong.
-
-    Only main items (`Example.is_main`) count. The records have the keys "right" and "wrong"; a key is missing if there
-    is no such item.
-    """
+    """Return the records of the first main items on which the head is right ("right") and wrong ("wrong"), if any."""
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
     for item, example in enumerate(scores.examples):
@@ -103,7 +96,7 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 
 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
-    """Return the indices of at most `most` main items (`Example.is_main`), sorted by language and index.
+    """Return the indices of at most `most` main items, sorted by language and index.
 
     Items are taken in turn from groups that share language, cue type, and correctness of answer and head.
     """

@@ -143,18 +143,17 @@ def measure_headline(
 
     Args:
         training: items on which the baselines are fitted; if None, there are no baselines.
-        development: items on which the head is chosen.
         measured: items to report.
         untrained: number of randomly initialised models to measure as a control.
         chosen: a head that the caller names; if given, no head is chosen.
         keep_rows: whether the attention rows of the evaluated items stay in memory. If False, each batch's rows are
-            freed after scoring, for splits whose rows do not fit in memory.
+            freed after scoring.
         data: hash of the development and evaluated items; computed if None.
 
     Raises:
-        UserError: there are no development items, none of them is a main item (`Example.is_main`) that can be
-            scored (unless `chosen` is given), no item of `measured` can be scored, an item's antecedents are not among
-            the candidates that its cue may select (`Example.focal`), or the model has no attention maps.
+        UserError: there are no development items, none of them is a main item (`Example.is_main`) that can be scored
+            (unless `chosen` is given), no item of `measured` can be scored, an item's antecedents are not among the
+            candidates that its cue may select (`Example.focal`), or the model has no attention maps.
     """
     if not development:
         raise UserError(
@@ -199,10 +198,7 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error to raise if no main item (`Example.is_main`) of a split can be scored.
-
-    Its message gives the number of items that are left out for each reason.
-    """
+    """Return the error for a split without a main item that can be scored; it counts the left-out items by reason."""
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 
@@ -218,8 +214,7 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
     Each batch's attention rows are freed after scoring.
 
     Raises:
-        UserError: the split is empty, an item's antecedents are not among the candidates that its cue may select
-            (`Example.focal`), or the model has no attention maps.
+        UserError: as in `measure_headline` for the evaluated items.
     """
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []

@@ -51,10 +51,7 @@ are sampled, because gradients take `INTEGRATION_STEPS` forward and backward pas
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Evidence on a run, with the scores of its heads and answers (`headline`).
-
-    `headline` has no baselines if the evidence was read from `metrics.json`.
-    """
+    """Evidence on a run, with the scores of its heads and answers; they have no baselines if metrics.json was read."""
 
     headline: Headline
     evidence: Evidence
@@ -64,11 +61,10 @@ class RunEvidence:
 def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
     """Measure the evidence on a run, or read it from `metrics.json` if weights, items, code and settings are unchanged.
 
-    The scores of the heads are always measured, the verdict (`Verdict`) is always recomputed from the stored controls,
-    and `metrics.json` and its tables are written again.
+    The heads are always scored anew, the verdict (`Verdict`) is always recomputed from the stored controls, and
+    `metrics.json` and its tables are written again.
 
     Args:
-        run: the finished run.
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
@@ -114,9 +110,9 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 
 
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
-    """Return the stored evidence on a split if it was measured on the current weights and items by the current code.
+    """Return the stored evidence on a split; None unless it was measured on the current weights, items and code.
 
-    Otherwise return None; if the file is damaged, also print the error.
+    If the file is damaged, also print the error.
     """
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
@@ -152,8 +148,8 @@ class MeasuredModel:
     def map_rows(self) -> dict[str, MapRows]:
         """Return the pronoun's rows in each kind of attention map, for the items in `self.examples`, keyed by kind.
 
-        Integrated gradients are left out if the model has no prediction head. If the items have more than
-        `MAX_ATTRIBUTED_TOKENS` tokens in total, integrated gradients are computed for a sample of the items.
+        Integrated gradients are left out if the model has no prediction head, and computed for a sample of the items if
+        these have more than `MAX_ATTRIBUTED_TOKENS` tokens in total.
         """
         return _map_rows(self.headline.run, self.examples)
 

@@ -1,8 +1,7 @@
 """Evidence on models from other libraries: the same scores, statistics and causal tests as for runs.
 
-The pronoun's attention rows are given as `AttentionRecord`s; `record.from_arrays` makes a record from any attention
-maps. Causal tests need a `Subject`, the model under test, which computes answers with attention edges knocked out,
-heads ablated or attention rows patched.
+The pronoun's attention rows are given as `AttentionRecord`s; `record.from_arrays` makes one from any attention maps.
+Causal tests need a `Subject`, which answers with edges knocked out, heads ablated or rows patched.
 """
 
 from __future__ import annotations
@@ -47,8 +46,6 @@ def evidence_from_records(
 ) -> tuple[Measurement, Evidence]:
     """Choose a head on the development records, and compute the evidence on it from the measured records.
 
-    Causal tests are run only if `subject` is given.
-
     Args:
         name: name of the model; the protocol's hash covers this name in place of a run's settings.
         development: records on which the head is chosen.
@@ -56,6 +53,7 @@ def evidence_from_records(
         answers: index of the predicted candidate for each measured record, -1 for "none of them". Without answers, task
             accuracies and the agreement of head and answer are None.
         subject: the model under test in the causal tests, with items that each have an antecedent and a distractor.
+            Without it, there are no causal tests.
         training: items on which learned baselines are fitted. Without training items, only baselines that need no
             fitting are computed.
         split: name of the split of the measured records, shown in the report.
@@ -63,9 +61,8 @@ def evidence_from_records(
         untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:
-        The measurement and the evidence computed from it. The causal tests are None if no subject is given. Controls,
-        perturbations, kinds of attention map other than that of the records, and attention from words other than the
-        pronoun are not measured.
+        The measurement and the evidence computed from it. Controls, perturbations, kinds of attention map other than
+        that of the records, and attention from words other than the pronoun are not measured.
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a
@@ -131,11 +128,7 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
 
 
 def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
-    """Return records and answers as a `Capture`.
-
-    Raises:
-        UserError: the numbers of answers and records differ, or an answer is not a candidate of its record.
-    """
+    """Return a `Capture`; raise UserError if an answer is not a candidate or the number of answers is wrong."""
     if answers is None:
         return Capture(list(records), None)
     if len(answers) != len(records):

@@ -18,8 +18,8 @@ ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 class Protocol:
     """Settings of an evaluation that are fixed before anything is measured.
 
-    The report shows a hash of the whole protocol. It covers these settings, the main measure with its map, direction
-    and split, the thresholds of the verdict, and the run's settings.
+    A hash in the report covers these settings, the main measure with its map, direction and split, the thresholds of
+    the verdict, and the run's settings.
     """
 
     alpha: float = 0.05  # significance level; corrected p-values below it count as significant

@@ -62,21 +62,16 @@ _UNMEASURED: tuple[None, None] = (None, None)  # value and interval
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return the verdict on the claim "this head picks antecedents, and the answer depends on its layer".
 
-    Returns:
-        {language: {kind: verdict}}, where `kind` is the cue category: "set" for set cues (the words alone determine the
-        antecedent, in any order), "role" for role cues (word order and roles determine the antecedent), or "all" in a
-        language whose items have no cue category. The verdict is "not yet controlled" unless all of `CONTROLS` are
-        trained. Otherwise it is "supported" if every rule passes, and "not supported" if not. A rule that was not
-        measured does not pass.
+    The result is {language: {kind: verdict}}, where `kind` is the cue category: "set" (the words alone determine the
+    antecedent, in any order), "role" (word order and roles determine it), or "all" in a language whose items have none.
+    The verdict is "not yet controlled" unless all of `CONTROLS` are trained. Otherwise it is "supported" if every rule
+    passes, and "not supported" if not. A rule that was not measured does not pass.
     """
     return _verdicts(evidence, alpha, _rows_of_layer)
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict on the chosen head alone.
-
-    The result is as in `verdict`, but the rules on causal tests are checked for this head instead of its whole layer.
-    """
+    """Return the verdict as in `verdict`, but with the rules on causal tests checked for the chosen head alone."""
     return _verdicts(evidence, alpha, _rows_of_head)
 
 
@@ -135,8 +130,8 @@ def _lift(cell: Cell) -> VerdictRow:
 def _quads(cell: Cell) -> VerdictRow:
     """Check whether quad accuracy exceeds every baseline's accuracy on single items.
 
-    A quad consists of four sentences: two cues, each with both orders of the names. The head must be right on all four.
-    A baseline's accuracy on single items is an upper limit of its quad accuracy.
+    The head must be right on all four sentences of a quad: two cues, each with both orders of the names. A baseline's
+    accuracy on single items is an upper limit of its quad accuracy.
     """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
@@ -160,9 +155,8 @@ def _quads(cell: Cell) -> VerdictRow:
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests, for all heads of the chosen head's layer together.
 
-    Of the minimal pairs whose items the model answers correctly and differently, patching uses those that differ in
-    one word; if there are none, it uses all. The rule on patching is not decided if its value has no interval, for
-    example because all pairs come from one template.
+    Patching uses the minimal pairs, answered correctly and differently, that differ in one word; if there are none,
+    all. Its rule is not decided if the value has no interval, for example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (
@@ -205,9 +199,8 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests, for the chosen head alone, and the rule "the pronoun and no other word".
 
-    A rule is not decided if its value has no interval. The value of "the pronoun and no other word" is the ratio of two
-    weights on the antecedent: from the pronoun, and from the best other word. It is decided if the difference of the
-    two weights has an interval.
+    A rule is not decided if its value has no interval. The value of the last rule is the ratio of two weights on the
+    antecedent: from the pronoun, and from the best other word. It needs an interval of their difference.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
@@ -299,9 +292,8 @@ DIRECTION = "pronoun_to_candidate"
 def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
     """Return the protocol that a report shows; the main measure, its map and its direction are constants.
 
-    The hash is the first 16 hexadecimal digits of the SHA-256 of the protocol, the rules that decide the verdict, and
-    the run's settings, written as sorted JSON. For a model from another library, the name of the model replaces the
-    settings. The run's name, its output folder and the settings for resuming a run are not part of the hash, so that a
+    The hash is the start of the SHA-256 of the protocol, the rules of the verdict, and the run's settings (for a model
+    from another library, its name). It leaves out the run's name, output folder and settings for resuming, so that a
     copy of a run has the same hash.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")

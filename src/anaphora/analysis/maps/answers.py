@@ -1,9 +1,9 @@
 """Predicted antecedents of N pronouns, called answers.
 
-An item is a pronoun with up to M candidates. An answer is the index of a candidate, or `NO_CANDIDATE` for the answer
-"none of them". Where a type is `Answers | None`, None means that the model does not predict antecedents. Scores,
-(N, M + 1), hold a column for each candidate and a last column for "none of them"; the answer with the highest score is
-predicted. A prediction over the vocabulary scores candidates with the same tokens equally.
+An item is a pronoun with up to M candidates. An answer is the index of a candidate, or `NO_CANDIDATE` for "none of
+them"; `Answers | None` is None if the model does not predict antecedents. Scores, (N, M + 1), hold a column for each
+candidate and a last column for "none of them"; the highest score is predicted. A prediction over the vocabulary scores
+candidates with the same tokens equally.
 """
 
 from __future__ import annotations
@@ -47,11 +47,7 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Concatenate answers to the items of a split, and sort them by item.
-
-        Args:
-            parts: pairs of item indices in the split, (n,), and the answers to these n items.
-        """
+        """Concatenate answers, and sort them by the indices of their items, (n,), which stand before each part."""
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)
@@ -73,7 +69,7 @@ class Answers:
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
     """Return a mask of the right answers, (N, `scores`).
 
-    The columns are the candidates and, last, the answer "none of them", which is right if the item has no antecedent.
+    The columns are the candidates and, last, "none of them", which is right if the item has no antecedent.
     """
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
@@ -82,14 +78,9 @@ def right_answers(examples: Sequence[Example], scores: int) -> Bools:
 
 
 def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
-    """Return, for each item, the share of right answers among the answers that tie for the highest score.
+    """Return, for each item, the share of right answers among those that tie for the highest score, (N,).
 
-    Args:
-        scores: scores of K answers to each of N items, (N, K).
-        right: mask of the right answers, (N, K).
-
-    Returns:
-        Shares, (N,): 1 or 0 without a tie.
+    The scores of K answers and the mask of the right ones are (N, K).
     """
     highest = scores == scores.max(axis=1, keepdims=True)
     return np.asarray((highest & right).sum(axis=1) / highest.sum(axis=1))

@@ -36,8 +36,7 @@ def value_norms(layer: LayerPass) -> Tensor:
     """Return the norm of each token's transformed value: ||f(x)||, f(x) = W_O V(x), Kobayashi et al. 2020, eq. 4.
 
     The norms are (B, H, T). W_O is the head's slice of the output matrix. V includes the value bias; the output bias
-    belongs to no token and is left out. With W_O = Q R, ||W_O v|| = ||R v||, so that no tensor larger than the values
-    is computed.
+    belongs to no token and is left out. With W_O = Q R, ||W_O v|| = ||R v||, which needs less memory.
     """
     heads, features = layer.value.shape[1], layer.value.shape[3]
     width = heads * features
@@ -53,8 +52,7 @@ def value_norms(layer: LayerPass) -> Tensor:
 def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
     """Return the norms of the weighted transformed values, alpha ||f(x)||, Kobayashi et al. 2020, section 3.2.
 
-    The vectors themselves are never computed, so memory is O(H T^2), as for the weights, and not O(H T^2 W). Each row,
-    (..., T), is scaled to sum to 1.
+    Only norms are computed, so memory is O(H T^2), as for the weights. Each row, (..., T), is scaled to sum to 1.
     """
     return normalise_rows(weights * norms)
 
@@ -62,10 +60,10 @@ def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
 def value_zeroing(layer: LayerPass, weights: Tensor, queries: Queries) -> Tensor:
     """Return the change in each query's layer output if a token's value is zeroed, Mohebbi et al. 2023, section 3.
 
-    Token j's value vector is zeroed in all heads of this layer only; attention weights do not change. The entry of
-    query i and token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the
-    block's residual branches, norms and feed-forward network, but not the encoder's last norm. `weights` holds the
-    queries' attention rows, (Q, H, T). The result is (Q, T), with each row scaled to sum to 1.
+    Token j's value is zeroed in all heads of this layer; attention weights do not change. The entry of query i and
+    token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the block's residual
+    branches, norms and feed-forward network, but not the encoder's last norm. `weights` holds the queries' attention
+    rows, (Q, H, T). The result is (Q, T), with each row scaled to sum to 1.
     """
     row, token = queries
     hidden, mixed = layer.hidden[row, token], layer.mixed[row, token]
@@ -97,14 +95,10 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
     """Return integrated gradients of the model's own answer, Sundararajan et al. 2017, section 3.
 
     The explained score is that of the model's answer, right or wrong; gradients of the right answer would favour the
-    antecedent by construction. The path leads to the input from a baseline with [PAD] for every token and the same
-    positions and candidate marks. A zero embedding is not a suitable baseline: layer norms map x and x / 100 to the
-    same vector, so that the score changes only in the first hundredth of the path. The integral is computed by
-    Gauss-Legendre quadrature.
-
-    Args:
-        batch: packed rows; sentences do not attend to each other, so one gradient serves the whole batch.
-        steps: number of points on the path, at least 1.
+    antecedent by construction. The path starts from a baseline with [PAD] for every token and the same positions and
+    candidate marks. A zero embedding is unsuitable: layer norms map x and x / 100 to the same vector, so that the score
+    changes only in the first hundredth of the path. Gauss-Legendre quadrature computes the integral from `steps` >= 1
+    points. Sentences of a row do not attend to each other, so one gradient serves the whole batch.
 
     Raises:
         UserError: the model does not predict antecedents, or `steps` is below 1.

@@ -1,6 +1,7 @@
 """Capture of the pronoun's attention rows and the model's answers in one pass over a split.
 
-Axes are N (items), L (layers), H (heads), T (tokens) and M (largest number of candidates of an item).
+Axes are N (items), L (layers), H (heads), T (tokens) and M (largest number of candidates of an item). Functions that
+return attention weights raise `UserError` if the model has no attention maps.
 """
 
 from __future__ import annotations
@@ -45,20 +46,12 @@ class Capture:
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Record the pronoun's attention rows and the answers of a stored run's model on some examples.
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Record the pronoun's attention rows and the answers of a stored run's model on some examples."""
     return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching)
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching) -> Capture:
-    """Record the pronoun's attention rows and the model's answers for all items, in the order of the split.
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Record the pronoun's attention rows and the model's answers for all items, in the order of the split."""
     records: dict[int, AttentionRecord] = {}
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching):
@@ -77,11 +70,7 @@ class CapturedBatch(NamedTuple):
 
 
 def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching) -> Iterator[CapturedBatch]:
-    """Yield the pronoun's attention rows and the model's answers for the items of each batch.
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Yield the pronoun's attention rows and the model's answers for the items of each batch."""
     for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         on_device = batch.to(model.device)
         with torch.inference_mode():
@@ -104,13 +93,12 @@ def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield, for each chunk of running text, its index and the attention rows of its Q query words, (Q, L, H, T).
+    """Yield the index of each chunk of running text and the attention rows of its Q query words, (Q, L, H, T).
 
     Chunks are yielded in the order of the batches. A word's row is the mean over its tokens.
 
     Raises:
-        UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
-            maps.
+        UserError: also if the model needs the pronoun as a second input sequence (`model.second_sequence`).
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -130,10 +118,7 @@ def captured_words(
 
 
 def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching) -> Answers | None:
-    """Return a model's answers to all items; None if the model does not predict antecedents.
-
-    The model need not have attention.
-    """
+    """Return a model's answers to all items; None if it does not predict antecedents. It need not have attention."""
     if not answers_pronouns(model.prediction):
         return None
     return Answers.in_order(
@@ -159,8 +144,7 @@ def no_pronoun_answers(run: Run) -> UserError:
 def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
-    The log-probability of an absent candidate is -inf, and so is that of "none of them" if the task does not allow this
-    answer.
+    It is -inf for an absent candidate, and for "none of them" if the task does not allow this answer.
 
     Raises:
         UserError: the model does not predict antecedents.
@@ -190,22 +174,14 @@ def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys)."""
     return next(iter(maps_of_each(model, tokenizer, [example])))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example]
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys)."""
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(model.prediction))
         with torch.inference_mode():
@@ -213,13 +189,10 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Tokenize a text in which no pronoun or candidates are marked; return its tokens and its attention maps.
-
-    The maps are (L, H, queries, keys).
+    """Return the tokens of a text without marked pronoun or candidates, and its maps, (L, H, queries, keys).
 
     Raises:
-        UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
-            maps.
+        UserError: also if the model needs the pronoun as a second input sequence (`model.second_sequence`).
     """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)

@@ -1,8 +1,8 @@
 """Computation of attention maps and attribution maps, and of the attention weights from candidates to the pronoun.
 
-`pronoun_maps` computes the pronoun's rows in up to six kinds of map for a split; `sentence_maps` computes four kinds of
-map for one sentence. Axes are N (items), L (layers), H (heads), T (tokens), M (largest number of candidates of an item)
-and Q (query tokens). The modules `rollout_and_flow` and `attribution` define the maps.
+`pronoun_maps` computes the pronoun's rows for a split, `sentence_maps` whole maps of one sentence; `rollout_and_flow`
+and `attribution` define the maps. Axes are N (items), L (layers), H (heads), T (tokens), M (largest number of
+candidates of an item) and Q (query tokens).
 """
 
 from __future__ import annotations
@@ -83,8 +83,7 @@ def pronoun_maps(
         names: maps to compute, keys of `MAP_GRANULARITY`.
 
     Returns:
-        Rows keyed by the name of the map, in the order of the split. There are no rows of attention flow for texts that
-        are too long for its computation (`MAX_FLOW_TOKENS`).
+        Rows keyed by map, in the order of the split, without attention flow of texts longer than `MAX_FLOW_TOKENS`.
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
@@ -172,9 +171,8 @@ def sentence_maps(
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
     """Return the tokens of one sentence and its attention maps by name, except flow and integrated gradients.
 
-    Returns:
-        The tokens; and the maps "raw" and "norm", (L, H, queries, keys), and "rollout" and "value_zeroing",
-        (L, 1, queries, keys). Each row of a map sums to 1.
+    The maps "raw" and "norm" are (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each row
+    sums to 1.
 
     Raises:
         UserError: the model has no attention maps.
@@ -199,10 +197,9 @@ def sentence_maps(
 def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float32]:
     """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
-    Weights are averaged over the tokens of all mentions of the candidate and summed over the pronoun's tokens. The axes
-    are those of `HeadScores.candidate_mass`, which holds the weights in the other direction. To use measures such as
-    `strongest_candidates` for this direction, select the items in `HeadScores.kept` and replace `candidate_mass` by the
-    result. Only the rows of the candidates' tokens are computed.
+    Weights are averaged over the tokens of the candidate's mentions and summed over the pronoun's tokens. The axes are
+    those of `HeadScores.candidate_mass`: to use measures such as `strongest_candidates` for this direction, select the
+    items in `HeadScores.kept` and replace `candidate_mass` by the result.
 
     Raises:
         UserError: the model has no attention maps.

@@ -1,7 +1,6 @@
 """Attention maps of torch's Transformer encoder, and of other models that return one tensor per layer.
 
-Axes are B (batch), L (layers), H (heads) and T (tokens). `record.from_arrays` makes a record from the maps of one
-sentence.
+Axes are B (batch), L (layers), H (heads) and T (tokens). `record.from_arrays` makes a record from one sentence's maps.
 """
 
 from __future__ import annotations
@@ -22,15 +21,12 @@ from anaphora.base.errors import UserError, one_line
 def maps_of_layers(
     layers: Sequence[Tensor | NDArray[np.floating]], sentence: int = 0, tokens: int | None = None
 ) -> NDArray[np.float32]:
-    """Stack the attention maps of one sentence from one tensor or array per layer (`output_attentions`).
+    """Return the attention maps (L, H, T, T) of one sentence from one tensor or array per layer (`output_attentions`).
 
     Args:
         layers: L maps, (B, H, T, T) or (H, T, T), of any floating-point type.
         sentence: index of the sentence in the batch, from 0.
         tokens: number of the sentence's tokens; later tokens are padding and are cut off. By default all.
-
-    Returns:
-        (L, H, T, T).
 
     Raises:
         UserError: there are no layers; a layer has a wrong type, a wrong shape or values that are not finite; or
@@ -74,15 +70,12 @@ def _is_floating(layer: Tensor | NDArray[Any]) -> bool:
 
 
 def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any) -> list[Tensor]:
-    """Return all attention maps of a torch Transformer encoder, whose `forward` does not return them.
+    """Return the attention maps, L tensors (B, H, T, T), of a torch encoder, whose `forward` does not return them.
 
     Args:
         encoder: the encoder, in any mode; it runs in evaluation mode, and its mode is restored.
         source: input embeddings, (B, T, W), or (T, B, W) unless the encoder has `batch_first`.
         options: keyword arguments of its `forward`, such as `mask` or `src_key_padding_mask`.
-
-    Returns:
-        L tensors of (B, H, T, T).
 
     Raises:
         UserError: `encoder` is not a torch Transformer encoder, `source` is not a tensor, or the forward pass fails.
@@ -115,10 +108,7 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _asking_for_weights(encoder: nn.TransformerEncoder, kept: list[Tensor]) -> Iterator[None]:
-    """Append each layer's attention weights, (B, H, T, T), to `kept` inside the `with` block.
-
-    Torch's fused path, which returns no weights, is disabled meanwhile.
-    """
+    """Append each layer's attention weights to `kept`, without torch's fused path, which returns none."""
 
     def ask(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, {**named, "need_weights": True, "average_attn_weights": False}

@@ -26,7 +26,6 @@ class AttentionRecord:
     """Attention rows of the pronoun in one sentence, from any model.
 
     Attributes:
-        example: the sentence, its pronoun and candidates.
         spans: character spans of the T tokens without padding; (0, 0) marks a special token.
         words: word indices of the T tokens, in non-decreasing order; -1 marks a special token.
         weights: attention rows averaged over the pronoun's tokens, (L, H, T). Each row sums to 1, or is all 0 for an
@@ -164,7 +163,7 @@ def from_arrays(
 
 
 def _floating_array(weights: Any) -> NDArray[Any]:
-    """Convert weights to an array; they may be arrays, lists, or tensors of any library that numpy can convert.
+    """Convert arrays, lists or tensors of any library to an array of floating-point numbers.
 
     Raises:
         UserError: the weights are not floating-point numbers, or differ in shape.
@@ -179,10 +178,7 @@ def _floating_array(weights: Any) -> NDArray[Any]:
 
 
 def _without_torch(weights: Any) -> Any:
-    """Convert torch tensors to arrays, from any device and with or without gradients.
-
-    Half precision becomes float32. In a list or tuple, each entry is converted. Other weights are returned unchanged.
-    """
+    """Convert torch tensors, also in lists, to arrays, in half precision to float32; return anything else unchanged."""
     if isinstance(weights, list | tuple):
         return [_without_torch(one) for one in weights]
     if not hasattr(weights, "detach"):

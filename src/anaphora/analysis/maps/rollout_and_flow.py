@@ -23,8 +23,8 @@ _EDGES_AT_ONCE = 20_000  # edges between middle layers in one call of the solver
 def rollout_of_states(maps: Tensor) -> Tensor:
     """Return attention rollout: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
 
-    A_l are the mean attention maps over heads, (L, ..., T, T), and R_l, of the same shape, is the share of each token's
-    embedding in each state after layer l.
+    A_l are the mean attention maps over heads, (L, ..., T, T); R_l is the share of each token's embedding in each
+    state.
     """
     start = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device).expand_as(maps[0])
     _, *layers = accumulate(maps, lambda rolled, weights: (weights @ rolled + rolled) / 2, initial=start)
@@ -34,9 +34,9 @@ def rollout_of_states(maps: Tensor) -> Tensor:
 def rollout_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
     """Return attention rollout if every layer mixes the tokens' embeddings: R_l = A_l / 2 + R_(l-1) / 2, R_0 = I.
 
-    A layer adds sum_j A_ij V(embedding_j) to state i. The attention branch thus carries the embeddings, with shares I,
-    and not the states of layer l - 1, with shares R_(l-1): A_l R_(l-1) becomes A_l I. The residual branch is unchanged,
-    so that a query's rollout depends only on its own rows, (L, Q, T), and on the column of its own token, (Q,).
+    A layer adds sum_j A_ij V(embedding_j) to state i: it carries the embeddings, with shares I, and not the states of
+    layer l - 1, with shares R_(l-1). A query's rollout thus depends only on its own rows, (L, Q, T), and on the column
+    of its own token, (Q,).
     """
     start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)
     _, *layers = accumulate(rows, lambda rolled, weights: (weights + rolled) / 2, initial=start)
@@ -73,10 +73,8 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
 def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
     """Return the maximum flows of P problems, (P,), solved as one graph with a disjoint part for each problem.
 
-    Args:
-        between: capacities between the states of the middle layers, lowest layer first, (L - 2, T, T).
-        out: capacities from the source to the states of the highest middle layer, (T,).
-        into: capacities from the states of the lowest middle layer to the sink of each problem, (T, P).
+    The capacities are those between the states of the middle layers, lowest first, (L - 2, T, T), from the source to
+    the highest middle layer, (T,), and from the lowest middle layer to the sink of each problem, (T, P).
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
@@ -106,11 +104,10 @@ def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np
 def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
     """Return attention flow if every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
 
-    State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer
-    l - 1. State i of layer 0 is embedding i, so f_0 is unbounded at i and 0 elsewhere. For each j, the graph is a chain
-    of states with a side edge from each to the sink j: parallel capacities add, and capacities in series give their
-    minimum. No solver is needed, and inputs may have any length. The arguments are those of `rollout_of_tokens`; the
-    flow is (L, Q, T), and each row sums to 1.
+    State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer l
+    - 1; f_0 is unbounded at i and 0 elsewhere. For each j, the graph is a chain of states with side edges to the sink:
+    parallel capacities add, and capacities in series give their minimum. So no solver is needed, and inputs may have
+    any length. The arguments are those of `rollout_of_tokens`; the flow is (L, Q, T), and each row sums to 1.
     """
     start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # a value of 1/2 or more acts as unbounded
     _, *layers = accumulate(rows, lambda flow, weights: weights / 2 + flow.clamp(max=0.5), initial=start)

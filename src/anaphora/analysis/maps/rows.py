@@ -1,8 +1,7 @@
 """Attention rows as a Parquet table for other tools, with one table row for each query word.
 
-Axes are L (layers), H (heads) and T (tokens). Each attention row is divided by its largest weight, and stored in
-float16. The largest weight is stored as the scale of the row. Quotients down to 1/16,000 retain the eleven significant
-bits of float16.
+Axes are L (layers), H (heads) and T (tokens). Each attention row is stored in float16, divided by its largest weight,
+the scale of the row. Quotients down to 1/16,000 retain the eleven significant bits of float16.
 """
 
 from __future__ import annotations
@@ -66,14 +65,11 @@ WriteRows = Callable[[Sequence[QueryRow], Iterable[Mapping[str, Any]]], None]
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[WriteRows]:
     """Yield a function that writes attention rows to a Parquet file and their items to `<stem>_items.jsonl`.
 
-    Args:
-        path: path of the Parquet file. Both files appear when the `with` block ends, the Parquet file last: if it
-            exists, the file with the items exists too.
-        about: description stored in the Parquet file; `data.records.parquet_about` reads it.
+    Both files appear when the `with` block ends, the Parquet file last: if it exists, the other one exists too. The
+    description `about` is stored in the Parquet file; `data.records.parquet_about` reads it.
 
     Raises:
-        UserError: a file cannot be written, or `<stem>_items.jsonl` exists but is not a file of items, so that it is
-            the user's own.
+        UserError: a file cannot be written, or `<stem>_items.jsonl` exists but is not a file of items.
     """
     items = items_path(path)
     if items.exists() and not path.exists() and not _holds_items(items):  # items without rows: writing was interrupted
@@ -110,7 +106,7 @@ def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None
     """Write the pronouns' rows as a Parquet file and the items as JSON lines, each file atomically.
 
     Raises:
-        UserError: a file cannot be written; also the other errors of `attention_file`.
+        UserError: the errors of `attention_file`.
     """
     numbered = enumerate(records)
     with attention_file(path) as write_rows:

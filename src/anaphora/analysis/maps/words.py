@@ -55,20 +55,13 @@ def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of each span.
-
-    An empty span stands for a special token. Empty spans get the names in `special`, in order. If `special` has fewer
-    names, the remaining empty spans get the name `SPECIAL`.
-    """
+    """Return the text of each span; empty spans get the names in `special`, in order, and then the name `SPECIAL`."""
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
 
 def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], list[list[int]], list[list[int]]]:
-    """Return the word indices of the pronoun, of each antecedent, and of each other candidate.
-
-    `words` has the (start, end) character span of each word.
-    """
+    """Return the word indices of the pronoun, of each antecedent, and of each other candidate."""
     pronoun = overlapping(words, example.pronoun)
     named = [[word for span in spans for word in overlapping(words, span)] for spans in example.candidates]
     antecedents = [words for index, words in enumerate(named) if index in example.antecedents]
@@ -77,14 +70,9 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], list
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:
-    """Merge token maps to word maps: sum over a word's tokens as keys, mean over its tokens as queries.
+    """Merge attention maps (L, H, T, T) to word maps (L, H, W, W), in the order of `word_weights`.
 
-    Args:
-        weights: attention maps, (L, H, T, T), queries before keys.
-        words: word indices of the T tokens; -1 marks a special token, which keeps its own row and column.
-
-    Returns:
-        (L, H, W, W), in the order of `word_weights`.
+    `words` has the word indices of the T tokens; -1 marks a special token, which keeps its own row and column.
 
     Raises:
         ValueError: `weights` has another shape.
@@ -100,7 +88,7 @@ def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.f
 def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
     """Return the pronoun's attention weight on each candidate, summed over its mentions: (L, H, M).
 
-    Each token of the mentions counts once. The weight on a token that overlaps two candidates is divided between them
+    A token of several mentions counts once. The weight on a token that overlaps two candidates is divided between them
     in proportion to the overlap in characters.
     """
     listed = [(*span, index) for index, spans in enumerate(record.example.candidates) for span in spans]
@@ -112,10 +100,7 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Sparse matrix (tokens, mentions) of the share of each token that belongs to each mention.
-
-    The entries are sorted by mention, then by token.
-    """
+    """Sparse matrix (tokens, mentions) of the share of each token in each mention, sorted by mention, then by token."""
 
     token: NDArray[np.int64]  # row of each matrix entry
     mention: NDArray[np.int64]  # column of each matrix entry
@@ -131,8 +116,7 @@ def token_shares(
 
     Args:
         tokens: character spans of all K tokens, (K, 2).
-        first: index of the first token in each span's sentence, (S,).
-        count: number of tokens in each span's sentence, (S,).
+        first, count: index of the first token and number of tokens in each span's sentence, (S,).
         spans: start, end and mention index of each of S spans, (S, 3); a mention may have more than one span.
     """
     total = int(count.sum())

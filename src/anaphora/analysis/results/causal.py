@@ -12,11 +12,8 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 class KnockoutLoss:
     """Drop in task accuracy and mean weight removed if one kind of attention edge is knocked out.
 
-    Both are means over the items with such an edge; None if there are none.
-
-    Attributes:
-        items: number of items with such an edge. None in files of earlier versions, in which the means are over all
-            items, with a drop of 0 for an item without such an edge.
+    Both are means over the `items` with such an edge; None if there are none. In files of earlier versions, `items` is
+    None, and the means are over all items, with a drop of 0 for an item without such an edge.
     """
 
     drop: float | None
@@ -29,8 +26,7 @@ class KnockoutLoss:
 class Difference:
     """Drop in accuracy from knocking out the antecedent's edge, minus the drop from knocking out a control edge.
 
-    Of the kinds of control edge (`MATCHED_EDGES`), the one with the largest drop is used. The difference is None if
-    there are no control edges.
+    The kind of control edge (`MATCHED_EDGES`) with the largest drop is used. None if there are no control edges.
     """
 
     value: float | None
@@ -42,10 +38,9 @@ class Knockout:
     """Drops in task accuracy for each kind of attention edge that is knocked out.
 
     The edges lead from the pronoun to the antecedent ("gold"), to the distractor with the largest weight
-    ("distractor"), or to the cue ("cue"). Control edges, with as many keys as the antecedent's edge, are called
-    "matched_*" (`MATCHED_EDGES`). The entry "value_zeroing" is the drop if the values along the antecedent's edge are
-    zeroed instead. In the scope "head", "value_zeroing_others" is the drop if the values along the pronoun's edges to
-    all other tokens are zeroed.
+    ("distractor"), to the cue ("cue"), or to as many other tokens as the antecedent has ("matched_*", `MATCHED_EDGES`).
+    "value_zeroing" zeroes the values along the antecedent's edge instead, and "value_zeroing_others", in the scope
+    "head", those along the pronoun's edges to all other tokens.
     """
 
     gold_minus_matched: Difference
@@ -68,8 +63,7 @@ class CumulativeAblation:
     """Drops in task accuracy when the best k heads are ablated, and when random sets of heads are ablated.
 
     Heads are ranked by their accuracy on the development split (`ranked_heads`). A random set has as many heads in each
-    layer as the set of the best k heads. `random` is the spread of the drops over those random sets that differ from
-    the set of the best k heads; None if all are equal to it.
+    layer. `random` is the spread over those sets that differ from the best heads; None if there are none.
     """
 
     k: int
@@ -106,12 +100,9 @@ class FlippedByCount:
 class AlignedPatching:
     """Results of patching the pronoun's attention rows between the sentences of a minimal pair, aligned token by token.
 
-    The lengths of the two sentences may differ.
-
-    Attributes:
-        pairs: number of items in minimal pairs of which the model answers both sentences correctly, with different
-            antecedents.
-        head, layer: results with the head under test patched, and with all heads of its layer patched.
+    The lengths of the two sentences may differ. `pairs` is the number of items in minimal pairs of which the model
+    answers both sentences correctly, with different antecedents. The rows are patched in the head under test, and in
+    all heads of its layer.
     """
 
     pairs: int
@@ -127,8 +118,7 @@ class PatternPatching:
         pairs: number of items in minimal pairs that differ in one word, and of which the model answers both sentences
             correctly, with different antecedents.
         skipped: number of items in other minimal pairs.
-        head: results with the head under test patched.
-        layer, all_layers: results with all heads of that head's layer patched, and with all heads patched.
+        head, layer, all_layers: results with the head under test, all heads of its layer, or all heads patched.
         cumulative: results with the best k heads patched.
         aligned: results for minimal pairs whose sentences may differ in length.
     """
@@ -143,9 +133,9 @@ class PatternPatching:
 
     @property
     def used(self) -> PatternPatching | AlignedPatching:
-        """Return these results, or the results for aligned sentences (`aligned`) if no pair differs in one word only.
+        """Return the results for aligned sentences if no pair differs in one word only, otherwise these results.
 
-        This happens, for example, if all cues consist of two Chinese characters.
+        No pair does, for example, if all cues consist of two Chinese characters.
         """
         return self.aligned if self.layer.flipped is None and self.aligned else self
 
@@ -154,14 +144,8 @@ class PatternPatching:
 class RemovedMass:
     """Effects of removing equal attention weight from the antecedent, or from all other tokens together, in one head.
 
-    The weights are those of the pronoun's attention edges.
-
-    Attributes:
-        mass: removed weight.
-        items: number of items in which the antecedent's edge has at least this weight, and the other edges together
-            also have at least this weight.
-        antecedent_points: percentage points of task accuracy lost if the weight is removed from the antecedent's edge.
-        other_edges_points: percentage points of task accuracy lost if the weight is removed from the other edges.
+    The weight `mass` is taken from the pronoun's row, in the `items` in which both sides have at least as much. The
+    effects are lost percentage points of task accuracy.
     """
 
     mass: float
@@ -177,9 +161,8 @@ class HeadLevel:
     """Effects of editing the pronoun's attention edges in the chosen head alone.
 
     Attributes:
-        antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to antecedent
-            are zeroed.
-        other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
+        antecedent_points, other_edges_points: percentage points of task accuracy lost when values along the edge from
+            pronoun to antecedent, or along all other edges from the pronoun, are zeroed.
         pairs: number of items in minimal pairs of which the model answers both sentences correctly, with different
             antecedents; the sentences' lengths may differ.
         patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's attention row
@@ -187,7 +170,6 @@ class HeadLevel:
         exchange_items: number of items that have a distractor and are answered correctly by the model.
         exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.
-        doses: effects of removing the same weight from the edge to the antecedent, or from the pronoun's other edges.
         freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
             "pronoun", "special" and "other_words".
     """
@@ -211,7 +193,7 @@ class HeadLevel:
 class Correlation:
     """Spearman's correlation between the weights of edges and the effects of knocking them out.
 
-    The correlation is None if there are fewer than two edges, or if all weights or all effects are equal.
+    It is None if there are fewer than two edges, or if all weights or all effects are equal.
     """
 
     rho: float | None
@@ -222,11 +204,8 @@ class Correlation:
 class CausalCell:
     """Results of the causal tests for a group of items.
 
-    Attributes:
-        knockout: drops in accuracy by scope, which is the set of edited heads: "head", "layer", "window" (the layer and
-            its two neighbours) or "all_layers".
-        dose_response: correlation between the weight of an edge and the effect of knocking out this edge, keyed by the
-            name of the map from which the weight is taken.
+    `knockout` is keyed by scope, the set of edited heads: "head", "layer", "window" (the layer and its two neighbours)
+    or "all_layers"; `dose_response` by the name of the map from which the edges' weights are taken.
     """
 
     items: int

@@ -36,12 +36,7 @@ class Head:
 
 
 def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
-    """Return a head after checking that it exists.
-
-    Args:
-        head: the head.
-        layers: indices of the layers with attention, in ascending order.
-        heads: number of heads per layer.
+    """Return `head` after checking that it exists; `layers` are the indices of those with attention, ascending.
 
     Raises:
         UserError: the layer or head does not exist, or the layer has no attention.
@@ -95,7 +90,6 @@ class Cell:
     """Scores of a group of items: the model's answers, the chosen head, chance and shortcuts.
 
     Attributes:
-        items: number of items.
         task_accuracy: accuracy of the model's answers; None if the model has no prediction head.
         candidate_accuracy: share of items in which the head gives an antecedent the largest weight of all candidates.
         quad_accuracy: share of complete quads in which the head is right on every item; None if no quad is complete. A
@@ -160,8 +154,8 @@ class LanguageScores(Cell):
 
     Attributes:
         items_digest: hash of the items, equal for runs scored on the same items; None in files of earlier versions.
-        set, role: scores on items of the two cue categories (`kind`): the words alone decide ("set"), or it matters who
-            did what to whom ("role"). None if there are no such items.
+        set, role: scores by cue category (`kind`): the words alone decide ("set"), or it matters who did what to whom
+            ("role"). None if there are no such items.
         types: scores by cue type (such as gender or causality), without baselines.
         worst_template: scores on the template with the lowest candidate accuracy; None if the items have no templates.
     """
@@ -180,10 +174,7 @@ class LanguageScores(Cell):
 
 @dataclass(frozen=True, kw_only=True)
 class AccuracyCell:
-    """Accuracy of the model's answers, candidate accuracy of the head, and chance, on a group of items.
-
-    `interval` is the interval of the candidate accuracy.
-    """
+    """Accuracies of the model's answers and of the head (candidate accuracy with its interval), and chance."""
 
     task_accuracy: float | None
     candidate_accuracy: float | None

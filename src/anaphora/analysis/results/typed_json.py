@@ -1,7 +1,7 @@
 """Conversion of frozen dataclasses to JSON and back, and to rows of a table.
 
-Fields may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or
-None. Fields with their default value are left out. Numbers keep all digits.
+Fields may be numbers, strings, booleans, intervals, other dataclasses, tuples and dictionaries of these, or None.
+Fields with their default value are left out. Numbers keep all digits.
 """
 
 from __future__ import annotations
@@ -36,15 +36,11 @@ OTHER_KEYS = {"other_keys": True}
 
 
 def from_json(kind: type[T], content: Any, path: str = "") -> T:
-    """Build an instance of a dataclass from the output of `to_json`.
-
-    Args:
-        kind: the dataclass.
-        content: parsed JSON.
-        path: dotted path of `content` in the file, for error messages.
+    """Build an instance of a dataclass from parsed JSON, the output of `to_json`.
 
     Raises:
-        UserError: a key is missing or unknown, or its value has the wrong type; the message names the key.
+        UserError: a key is missing or unknown, or its value has the wrong type; the message names the key, with the
+            dotted `path` of `content` in the file.
     """
     if not isinstance(content, Mapping):
         raise _wrong(path, content, "an object")
@@ -82,7 +78,7 @@ def to_json(value: Any) -> Any:
 
 
 def table_row(result: DataclassInstance) -> dict[str, Entry]:
-    """Return the fields of a result as the columns of a table row, in order.
+    """Return the fields of a result as a row of a table.
 
     A field "interval" becomes the columns "low" and "high", and "x_interval" becomes "x_low" and "x_high".
     """
@@ -143,9 +139,9 @@ def hints_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
-    """Return the fields of a dataclass that have a JSON key of their own, and the name of the field for all other keys.
+    """Return the fields of a dataclass with a JSON key of their own, and the name of the field for all other keys.
 
-    The latter field has the metadata `OTHER_KEYS`. The name is None if the dataclass has no such field.
+    The latter has the metadata `OTHER_KEYS`; the name is None if there is no such field.
     """
     every = dataclasses.fields(kind)
     rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
