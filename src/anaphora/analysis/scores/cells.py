@@ -26,10 +26,7 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
-
-    For each language, there is a group for each cue category that occurs (`kind`), then one for all main items ("all").
-    """
+    """Yield (language, kind, mask (N,)) of the main items of each cue category that occurs, and of "all"."""
     main = is_main(examples)
     languages = languages_of(examples)
     kinds = factor_values(examples, "kind")
@@ -52,22 +49,14 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the groups of main items that get a verdict of their own, as (language, kind, mask (N,)).
-
-    There is a group for each language and cue category (`kind`). A language whose items have no cue category has one
-    group, "all".
-    """
+    """Return the groups that get a verdict: those of `cells` without "all", unless the language has no cue category."""
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return the index of each item's bootstrap cluster, (N,).
-
-    Items with the same template form a cluster. Items without a template are clustered by group, minimal pair or text
-    (`group_key`).
-    """
+    """Return the index of each item's bootstrap cluster, (N,): its template or else group, minimal pair or text."""
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
         ("template", template) if template else ("group", group_key(example))
@@ -86,7 +75,7 @@ def bootstrap_interval(
 ) -> Interval | None:
     """Return the rounded 95 % cluster bootstrap interval of the mean of `values`, clipped to `bounds`.
 
-    The interval is None if a value is NaN, or if there are too few clusters to determine an interval (`has_interval`).
+    It is None if a value is NaN, or if there are too few clusters (`has_interval`).
     """
     numbers = np.asarray(values, dtype=np.float64)
     ends = None if np.isnan(numbers).any() else cluster_interval(numbers, labels, bounds=bounds)
@@ -96,10 +85,7 @@ def bootstrap_interval(
 def mean_and_interval(
     values: NDArray[np.float64], labels: Sequence[Hashable] | NDArray[np.int64], bounds: tuple[float, float]
 ) -> tuple[float | None, Interval | None]:
-    """Return the rounded mean of `values`, and the interval that `bootstrap_interval` returns for this mean.
-
-    Both are None if there are no values or if a value is NaN.
-    """
+    """Return the rounded mean of `values` and its `bootstrap_interval`; both are None without values or with NaN."""
     return (rounded(values.mean()), bootstrap_interval(values, labels, bounds)) if len(values) else (None, None)
 
 
@@ -119,10 +105,8 @@ def by_language(scores: HeadScores, languages: Collection[str], measure: Callabl
 
 
 def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:
-    """Return the results of `content` for groups of items, as {language: {kind: result}}.
+    """Return {language: {kind: result}}, in which `content` computes the result from the mask (N,) of a group.
 
-    Args:
-        content: function from the mask of a group's items, (N,), to a result.
-        by: function that divides the items into groups, by default by language and cue category (`cells`).
+    The groups are those that `by` yields.
     """
     return by_language_and_kind((language, kind, content(items)) for language, kind, items in by(examples))

@@ -68,10 +68,8 @@ def _ratios(found: float, of_key: float, right: float, of_response: float) -> Pr
 def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, float]]) -> Callable[..., Counts]:
     """Return a measure that applies `count` to the key's clusters for recall and to the response's for precision.
 
-    Args:
-        count: function that returns the numerator and the denominator of one cluster. Its arguments are the size of the
-            cluster, the number of the cluster's mentions in each cluster of the other side, and the sizes of all
-            clusters of the other side.
+    `count` gets a cluster's size, its overlaps with the clusters of the other side, and their sizes; it returns the
+    numerator and the denominator of the cluster.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -97,9 +95,8 @@ def _b_cubed(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[
 def _lea(size: int, overlaps: Counter[int], sizes: Sequence[int]) -> tuple[float, float]:
     """Return the numerator and the denominator of LEA for one cluster.
 
-    The denominator is the size of the cluster. The numerator is the size times the share of the cluster's links (pairs
-    of mentions) that the other side also has. For a cluster of one mention, this share is 1 if the other side has the
-    same cluster, else 0.
+    The denominator is its size, the numerator the size times the share of its links (pairs of mentions) that the other
+    side also has. For one mention, this share is 1 if the other side has the same cluster, else 0.
     """
     if size == 1:
         return float(any(sizes[other] == 1 for other in overlaps)), size

@@ -52,7 +52,6 @@ class HeadScores:
     Measures are (N, L, H) float32, NaN in layers without attention.
 
     Attributes:
-        examples: the N scored items.
         kept: index of each scored item among the records, (N,).
         attending_layers: indices of the layers with attention.
         candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k per tied antecedent.
@@ -109,9 +108,7 @@ class HeadScores:
 
 
 def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
-    """Score every head on every item that can be scored.
-
-    Items that cannot be scored (`DROP_REASONS`) are left out and counted in `HeadScores.dropped`.
+    """Score every head on every item that can be scored; count the others (`DROP_REASONS`) in `HeadScores.dropped`.
 
     Raises:
         UserError: there are no records, they differ in layers or heads, or an item's antecedents are not among the
@@ -188,8 +185,8 @@ def choose_head(scores: HeadScores) -> Head:
 def ranked_heads(scores: HeadScores) -> list[Head]:
     """Return all heads of layers with attention, sorted by macro candidate accuracy on the main items, best first.
 
-    Main items are those with `Example.is_main`. Differences below 1e-9 count as ties. Ties go to the head with more
-    antecedent mass, then to the lower layer and head. Heads without weight on any candidate come last.
+    Main items are those with `Example.is_main`. Ties (differences below 1e-9) go to the head with more antecedent mass,
+    then to the lower layer and head. Heads without weight on any candidate come last.
 
     Raises:
         UserError: there is no main item.

@@ -30,11 +30,7 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike) -> bool:
-    """Return whether there are enough clusters for an interval of the mean.
-
-    Two of the K clusters are enough unless all K cluster means, (K,), are equal; then `FEWEST_EQUAL` clusters are
-    needed.
-    """
+    """Return whether K cluster means, (K,), determine an interval: two do, or `FEWEST_EQUAL` if all are equal."""
     means = np.asarray(cluster_means, dtype=np.float64)
     return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 
@@ -57,14 +53,8 @@ def cluster_interval(
     `BOOTSTRAPPED_FROM` clusters the result is a t interval, because a bootstrap mean cannot lie outside the cluster
     means.
 
-    Args:
-        values: values of the items, (N,).
-        clusters: cluster labels of the N items; items of one template or quad are not independent.
-        draws, seed: number of bootstrap samples, and their seed.
-        bounds: lowest and highest possible mean, to which the ends are clipped.
-
-    Returns:
-        The two ends, or None if the clusters do not determine an interval (`has_interval`).
+    `values` and the cluster labels are (N,); items of one template or quad are not independent. The ends are clipped to
+    `bounds`. The result is None if the clusters determine no interval (`has_interval`).
 
     Raises:
         ValueError: the numbers of values and labels differ.
@@ -97,10 +87,10 @@ def cluster_interval(
 def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> Floats:
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
-    Each draw relabels the antecedents of main items (`Example.is_main`), as described in `_permutation_null`; all heads
-    get the same labels. A head's p-value is the share of draws in which the best head's accuracy is at least this
-    head's observed accuracy. The true labels count as one draw. `choose_head` uses the same accuracy, so the chosen
-    head has the smallest p-value. The result is NaN in layers without attention.
+    A head's p-value is the share of draws in which the best head's accuracy is at least this head's observed accuracy.
+    Each draw relabels the antecedents of main items (`_permutation_null`), alike for all heads; the true labels count
+    as one draw. `choose_head` uses the same accuracy, so the chosen head has the smallest p-value. The result is NaN in
+    layers without attention.
 
     Raises:
         ValueError: there are no main items.
@@ -116,7 +106,7 @@ def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> F
 def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int = 0) -> float:
     """Return the one-sided p-value of the candidate accuracy of a head that was chosen on other items.
 
-    Antecedents are relabelled as in `permutation_p_max`; all items of `scores` are used.
+    Antecedents of all items are relabelled as in `permutation_p_max`.
 
     Raises:
         ValueError: there are no items.
@@ -136,11 +126,7 @@ def holm(p_values: Sequence[float]) -> Floats:
 
 
 def median_and_spread(values: ArrayLike) -> Spread:
-    """Return the median, minimum and maximum of values.
-
-    Raises:
-        ValueError: there are no values, or one is NaN.
-    """
+    """Return the median, minimum and maximum of values; raise ValueError if there are none or one is NaN."""
     numbers = np.asarray(values, dtype=np.float64)
     if not numbers.size or np.isnan(numbers).any():
         raise ValueError(f"values must be one or more numbers, not {numbers.tolist()}")
@@ -153,10 +139,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the number of draws in each chunk, such that a chunk needs at most `_MAX_RANDOM_NUMBERS` random numbers.
-
-    One draw needs `size` random numbers; a chunk has at least one draw.
-    """
+    """Yield the draws of each chunk, at least one, with at most `_MAX_RANDOM_NUMBERS` numbers of `size` per draw."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -166,14 +149,11 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
     """Return the observed accuracies of K heads, (K,), and their accuracies with relabelled antecedents, (draws, K).
 
-    In each draw, the items of a minimal pair, one for each cue, exchange their antecedents. All minimal pairs of a
-    group, which differ in the order of the candidates, use the same permutation of the cues. A head that follows
-    position, entity or a fixed association of cue and entity is thus at chance level. All other items, including
-    minimal pairs in which two items have the same antecedent, get new antecedents, drawn among the candidates that the
-    cue may pick.
-
-    `pointed` holds the strongest candidates of the K heads (`strongest_candidates`), (N, K, M). Each accuracy is a
-    macro mean over combinations of language, cue category (`kind`) and cue type.
+    In each draw, the items of a minimal pair, one for each cue, exchange their antecedents; all pairs of a group, which
+    differ in the order of the candidates, use the same permutation of the cues. A head that follows position, entity or
+    a fixed association of cue and entity is thus at chance level. All other items, including pairs in which two items
+    have the same antecedent, get antecedents drawn among the candidates that the cue may pick. `pointed` holds the
+    strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")
@@ -231,9 +211,9 @@ class _AntecedentPermutation:
 
 
 def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
-    """Return the item indices of each minimal pair whose items all have different antecedents, sorted by cue.
+    """Return the items of each minimal pair, sorted by cue.
 
-    Minimal pairs whose items differ in the number of candidates are left out.
+    The items of a pair must have different antecedents and the same number of candidates.
     """
     answers = [example.antecedents for example in scores.examples]
     sizes = scores.present.sum(axis=1)

@@ -1,4 +1,4 @@
-"""Scores of a run by language, cue category, cue type, stratum (items built in the same way) and template.
+"""Scores by language, cue category, cue type, stratum (items built in the same way) and template.
 
 Axes are N (items) and R (untrained models).
 """
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores of a head: on main items (`Example.is_main`) by language, on all other items by language and stratum.
-
-    A stratum is a set of items that are built in the same way, such as those with unseen names.
-    """
+    """Scores of a head: on main items (`Example.is_main`) by language, on all other items by language and stratum."""
 
     languages: dict[str, LanguageScores]
     strata: Groups[Cell]
@@ -58,16 +55,14 @@ def summarise(
     """Return the scores of a head that was chosen on other items, of the model's answers and of baselines.
 
     Args:
-        task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). For a model without
-            answers, all values are NaN, and the task accuracy is None.
+        task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,); all NaN for a model
+            without answers.
         baselines: correctness of each baseline by name, (N,); fractions for ties.
-        random_init: correctness of the head chosen in each of R untrained models on development items, (R, N); NaN on
-            items that were not measured. R may be 0.
+        random_init: correctness of the head chosen in each of R >= 0 untrained models on development items, (R, N); NaN
+            on items that were not measured.
 
     Returns:
-        Scores on main items (`Example.is_main`) by language, and on other items by language and stratum (set of items
-        that are built in the same way). Intervals are bootstrapped over `clusters`. Values have 6 decimal places; None
-        marks values that cannot be computed.
+        Scores with intervals over `clusters`. Values have 6 decimal places; None marks those that cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.
@@ -87,10 +82,7 @@ def summarise(
 
 
 def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
-    """Return the scores of a head on the items of each template, by language and stratum (items built in the same way).
-
-    Items without a template are left out.
-    """
+    """Return the scores of a head on the items of each template, by language and stratum."""
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
     rows = indices_by(
         (example.language, example.factors.get("stratum") or "main", example.factors["template"])
@@ -109,9 +101,8 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
     """Return a table with a row per language, layer and head: number of main items and means of the measures.
 
-    "macro_candidate_accuracy" is a macro mean of the candidate accuracy: first over the items of each combination of
-    cue category (`kind`) and cue type, then over the combinations. A head is chosen by the macro mean that also
-    averages over languages. Layers without attention have no rows.
+    "macro_candidate_accuracy" averages over the items of each combination of cue category (`kind`) and cue type, then
+    over the combinations; to choose a head, it is also averaged over languages. Layers without attention have no rows.
     """
     import pandas
 
@@ -154,10 +145,7 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """Return a table with the columns `SCORE_COLUMNS` and one row for each item, layer and head.
-
-    Rows are sorted by item, then by layer, then by head. Layers without attention have no rows.
-    """
+    """Return a table with the columns `SCORE_COLUMNS`, sorted by item, layer with attention, and head."""
     import pyarrow
 
     attending, heads = np.array(scores.attending_layers, dtype=np.int16), scores.shape[1]
@@ -251,10 +239,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
-    """Return the template with the lowest candidate accuracy; None if no item has a template.
-
-    Of several such templates, the one with the lowest task accuracy is returned.
-    """
+    """Return the template with the lowest candidate accuracy, then task accuracy; None if no item has a template."""
     names = factor_values(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):

@@ -1,9 +1,8 @@
 """Rules that pick a mention's antecedent from the earlier mentions, as baselines for attention heads.
 
-The rules follow Clark et al. 2019, section 4.3; the rule "sieve" goes back to Lee et al. 2011. Here, the rules use the
-words of an English text, but not its parse, its entity types or its speakers. The number of a mention is inferred from
-word lists, the word "and" and the ending -s; the gender is inferred from word lists and the first names of the built-in
-corpus.
+The rules follow Clark et al. 2019, section 4.3; the rule "sieve" goes back to Lee et al. 2011. Here, they use the words
+of an English text, but no parse, entity types or speakers: number and gender are inferred from word lists, the word
+"and", the ending -s and the first names of the built-in corpus.
 """
 
 from __future__ import annotations
@@ -45,10 +44,7 @@ _PLURAL_WORDS = frozenset(_PLURAL.split())
 
 
 class AgreementFeatures(NamedTuple):
-    """Person (1 to 3), number and gender ("male", "female", "thing") of a mention.
-
-    None means that a feature is unknown; it agrees with any value.
-    """
+    """Person (1 to 3), number and gender ("male", "female", "thing") of a mention; None means unknown."""
 
     person: int
     plural: bool | None
@@ -93,12 +89,10 @@ or second person agree only with pronouns of the same person, because speakers a
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return, for each rule in `RULES`, whether the mention that the rule picks belongs to an antecedent.
-
-    A rule chooses among those mentions of candidates that precede the mention to be resolved. The result is keyed by
-    the name of the rule.
+    """Return, for each rule in `RULES`, whether it picks a mention of an antecedent from the earlier mentions.
 
     Raises:
+        ValueError: no candidate precedes the mention.
         ValueError: no candidate precedes the mention.
     """
     own, entities = extents_of(example)
@@ -121,15 +115,12 @@ def rule_hits(example: Example) -> dict[str, bool]:
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     """Return the person, number and gender of a mention, inferred from the mention's words.
 
-    If the head word is a pronoun, the features come from a table. All other mentions are third person. They are plural
-    if they contain "and", if the head word or the first word is a plural word ("these", "people"), or if the head word
-    is in lower case and ends in s, but not in ss, us or is; otherwise they are singular. The gender is that of the
-    first word that is a title, a word for men or women, or a first name; the head word is tried first, then all words
-    in order, except the owner in a possessive ("Tom" in "Tom's sister"). The gender is None if there is no such word or
-    if the mention contains "and".
-
-    Args:
-        head, whole: character spans of the head word and of the whole mention.
+    The features of a pronoun come from a table. All other mentions are third person. They are plural if they contain
+    "and", if the head word or the first word is a plural word ("these", "people"), or if the head word is in lower case
+    and ends in s, but not in ss, us or is. The gender is that of the first word that is a title, a word for men or
+    women, or a first name; the head word is tried first, then all words except the owner in a possessive ("Tom" in
+    "Tom's sister"). It is None if there is no such word or if the mention contains "and". `head` and `whole` are
+    character spans of the head word and of the whole mention.
     """
     head_word = _casefolded(text, head)
     if head_word in _PRONOUN_FEATURES:

@@ -1,9 +1,8 @@
 """Accuracy of attention heads as antecedent selectors, after Clark et al. 2019, section 4.3.
 
-An attention head is right if the mention's head word attends most to an antecedent's head word. Weights are summed over
-a word's subwords as keys and averaged over them as queries. Special tokens and the mention itself are excluded.
-
-Axes are N (items), F (choice sets: the words among which a head's argmax is taken), L (layers) and H (heads).
+A head is right if the mention's head word attends most to an antecedent's head word. Weights are summed over a word's
+subwords as keys and averaged over them as queries. Special tokens and the mention itself are excluded. Axes are N
+(items), F (choice sets: the words among which a head's argmax is taken), L (layers) and H (heads).
 """
 
 from __future__ import annotations
@@ -42,10 +41,7 @@ Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """Return the form of an example's mention, such as "pronoun" or "proper" (proper noun).
-
-    The form is the factor `form` if that is one of `FORMS`, otherwise "pronoun".
-    """
+    """Return the form of an example's mention, one of `FORMS`; "pronoun" if the factor `form` is another."""
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
@@ -58,9 +54,8 @@ def has_preceding_antecedent(example: Example) -> bool:
 def selection_hits(record: AttentionRecord) -> Hits:
     """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
 
-    The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
-    word; in a tie, the value is the share of the tied words that are right. A head without weights, or an empty choice
-    set, gets 0. NaN in layers without attention.
+    It is right (1) if it overlaps an antecedent's head word; in a tie, the value is the share of right ones. A head
+    without weights, or an empty choice set (`CHOICE_SETS`), gets 0; layers without attention get NaN.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -87,10 +82,9 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """Correctness of every head as an antecedent selector on the N examples of a split.
+    """Correctness of every head as an antecedent selector on N examples: `hits`, (N, F, L, H), from 0 to 1.
 
-    The axes of `hits` are item, choice set (`CHOICE_SETS`), layer and head, (N, F, L, H). Values are from 0 to 1, and
-    NaN in layers without attention.
+    It is NaN in layers without attention.
     """
 
     examples: Sequence[Example]
@@ -101,21 +95,15 @@ class Selections:
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's accuracy, (L, H), for one choice set and one form of mention.
+        """Return every head's accuracy, (L, H), for a choice set (`field`) and a form of mention (`column`, or "all").
 
         NaN in layers without attention, and everywhere if there are no such mentions.
-
-        Args:
-            field: choice set, one of `CHOICE_SETS`.
-            column: form of the mentions, one of `FORM_COLUMNS`; "all" for every form.
         """
         hits = self.hits[self.items(column), CHOICE_SETS.index(field)]
         return np.asarray(hits.mean(axis=0, dtype=np.float64))
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the highest accuracy for one choice set (`field`) and one form of mention (`column`).
-
-        Ties go to the lowest layer, then to the lowest head.
+        """Return the head with the highest `accuracy`; ties go to the lowest layer, then to the lowest head.
 
         Raises:
             ValueError: there are no mentions of this form, or no layer has attention.
@@ -130,9 +118,7 @@ class Selections:
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect the correctness of every head from pairs of an example's index and the example's attention record.
-
-    The pairs may come in any order. Examples without a record count as wrong.
+    """Collect the correctness of every head from indices and records in any order; examples without one count as wrong.
 
     Raises:
         ValueError: there are no records.
@@ -152,8 +138,7 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 class SelectorAccuracy:
     """Accuracy of an antecedent selector (a rule or attention heads), with 95 % bootstrap intervals over documents.
 
-    The accuracy of the selector "untrained" is a mean over untrained models. In each of these models, the head is
-    chosen that has the highest accuracy on development mentions of the form `column`.
+    "untrained" is a mean over untrained models, with the head of each that is best on development mentions of `column`.
     """
 
     subset: str  # "all", or "factor=value"
@@ -191,14 +176,13 @@ def selection_table(
     Args:
         development: selections on the development split, on which heads are chosen.
         measured: selections on the evaluated split.
-        untrained: for each untrained model, its selections on the development split and on the evaluated split.
+        untrained: for each untrained model, its selections on both splits.
         by: names of factors (item attributes). For each value of a factor there are further rows, on the items with
             this value; they use the same heads.
 
     Returns:
-        One row for each subset of items (all items, or the items with one value of a factor), selector (rule or head),
-        choice set and form of mention (such as "pronoun"). Forms without items are left out; heads have no rows for
-        forms without development items.
+        One row for each subset of items, selector (rule or head), choice set and form of mention (such as "pronoun").
+        Forms without items are left out; heads have no rows for forms without development items.
 
     Raises:
         ValueError: no candidate precedes the mention of an evaluated item.
@@ -306,12 +290,12 @@ class Passages:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example with the attention rows of its mention, averaged over the mention's tokens.
 
-        Examples are yielded batch by batch; after each batch, `progress` is called with the number of texts in the
-        batch. Candidates are never marked in the model's input, because such markers would reveal the mentions.
+        Batch by batch, `progress` is called with the number of texts. Candidates are never marked in the model's input,
+        because such markers would reveal the mentions.
 
         Raises:
-            UserError: the encoder has no attention maps; or the encoder takes the pronoun as a second input sequence,
-                so that each mention would need its own forward pass.
+            UserError: the encoder has no attention maps; or it takes the pronoun as a second input sequence, so that
+                each mention would need its own forward pass.
         """
         if encoder.settings.second_sequence:
             raise UserError("model.second_sequence reads one pronoun of a text; here every mention is evaluated")

@@ -25,12 +25,9 @@ from anaphora.settings.run import Config, read_config
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
     """Return the predictions of each fold's runs on the held-out fold, and the correctness of shortcut baselines.
 
-    The held-out fold is the split `dev` of a run's data; the shortcuts are fitted on the split `train`. The runs of a
-    fold are sorted by seed. The predictions of the first runs of all folds are joined, then those of the second runs,
-    and so on: with S runs per fold, there are S predictions for every item.
-
-    Args:
-        by: names of factors (item attributes) that must occur in the items.
+    The held-out fold is the split `dev` of a run's data; the shortcuts are fitted on the split `train`. With S runs per
+    fold, sorted by seed, there are S predictions for every item: those of the first runs of all folds are joined, then
+    those of the second runs, and so on. `by` names factors that must occur in the items.
 
     Raises:
         UserError: a factor of `by` occurs in no item, a run does not predict antecedents, a run's corpus is missing or
@@ -92,9 +89,7 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Check that all runs have the same settings except for name, folder, fold and seed.
-
-    The same holds for the runs from which their training started (`start`).
+    """Check that runs, and those from which they started (`start`), differ only in name, folder, fold and seed.
 
     Raises:
         UserError: the settings of a run differ from those of the first run.
@@ -112,10 +107,7 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return the settings, without fold and seed, of the run from which training started, as a string to compare.
-
-    If no run is stored at `start`, return `start` itself.
-    """
+    """Return the settings of the run at `start`, without fold and seed, as a string; `start` itself without a run."""
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(read_config(written)))

@@ -1,7 +1,7 @@
 """Extraction of the attention rows of any number of items, one part of the items at a time.
 
-The work can be divided into shards, each of which extracts some of the parts. Every batch lies within one part. An item
-is therefore in the same batch for any number of shards, so its attention weights are the same to the last bit.
+Shards each extract some of the parts. Every batch lies within one part, so an item is in the same batch for any number
+of shards, and its attention weights are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -51,10 +51,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of about `most` items, or this selection if `most` is None.
-
-        Groups of items, such as the items of one document, are selected as a whole and at even intervals.
-        """
+        """Return about `most` items, if given, from whole groups (such as documents) at even intervals."""
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -68,10 +65,7 @@ class Selection:
         return replace(self, groups=groups, characters=self.characters[kept], read=read)
 
     def parts(self) -> list[list[int]]:
-        """Divide the items into parts without splitting a group; return each part's item indices in ascending order.
-
-        A part is complete as soon as it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
-        """
+        """Return the item indices of parts of whole groups; one is full at `PART_ITEMS` items or `PART_CHARACTERS`."""
         parts: list[list[int]] = [[]]
         characters = 0
         for members in items_by_group(self.groups).values():
@@ -83,9 +77,7 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """Divide the parts among `count` shards, and return the item indices of each part in shard `number`.
-
-        Shards are counted from 1. The parts are those that `parts` returns.
+        """Return the item indices of each part in shard `number`, counted from 1, of `count` shards.
 
         Raises:
             UserError: there are fewer parts than shards.
@@ -100,9 +92,7 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of about `most` items of a split, or of all items if `most` is None.
-
-    Groups of items, such as the items of one document, are selected as a whole and at even intervals.
+    """Return a selection of about `most` items of a split (`Selection.limited`), or of all items if `most` is None.
 
     Raises:
         UserError: the split is empty.
@@ -146,8 +136,8 @@ class Extractor:
 
         Raises:
             UserError: an item is too long for the model, or the model has no attention maps. For texts without
-                annotated pronouns also if the extractor's chunks are too long for the model, or if the model requires
-                a pronoun as a second input sequence.
+                annotated pronouns also if the chunks are too long, or if the model requires a pronoun as a second input
+                sequence.
         """
         for part in parts:
             count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part
@@ -200,9 +190,8 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Divide consecutive items into portions that fit into memory; return the item indices of each portion.
+        """Divide items into portions with at most `self.most_weights` attention weights, or with a single larger item.
 
-        A portion has at most `self.most_weights` attention weights; an item with more is a portion of its own.
         `head_weights` lists the number of attention weights per head of each item.
         """
         layers, heads = self.shape
@@ -214,10 +203,7 @@ class Extractor:
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Estimate the number of attention rows of the parts, and the size of the rows on disk in bytes.
-
-        Both are extrapolated from a sample of items.
-        """
+        """Estimate the number of attention rows of the parts, and their size on disk in bytes, from sampled items."""
         numbers = [number for part in parts for number in part]
         sample = list(dict.fromkeys(numbers[index * len(numbers) // _SAMPLE] for index in range(_SAMPLE)))
         items = [self.selection.read([number])[0] for number in sample]

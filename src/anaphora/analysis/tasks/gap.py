@@ -1,9 +1,7 @@
 """GAP scores (Webster et al. 2018): F1 of yes/no decisions on whether a pronoun refers to a name.
 
-The decisions may also be those of a probe, a linear classifier whose inputs are the attention weights of all heads from
-the pronoun to the candidates and from the candidates to the pronoun.
-
-Axes are S (models), N (items), M (largest number of candidates of an item) and D (bootstrap samples).
+The decisions may also be those of a probe, a linear classifier on the attention weights of all heads from pronoun to
+candidates and back. Axes are S (models), N (items), M (most candidates of an item) and D (bootstrap samples).
 """
 
 from __future__ import annotations
@@ -37,8 +35,8 @@ class GapScore:
     """GAP scores of yes/no decisions on whether a pronoun refers to a name, averaged over models.
 
     Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models. The ends are NaN
-    if there are too few texts, or if the score is undefined in every sample. For `weighted_bias`, items are weighted
-    such that the number of names in a text, in quintiles, has the same distribution for both genders.
+    if there are too few texts, or if the score is undefined in every sample. `weighted_bias` weights items such that
+    the number of names in a text, in quintiles, has the same distribution for both genders.
     """
 
     items: int
@@ -57,12 +55,11 @@ class GapScore:
 def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     """Return the GAP scores of yes/no decisions on whether a pronoun refers to a name.
 
-    Args:
-        decisions: True for each name that a model accepts as an antecedent, (S, N, M); False for absent candidates.
-        examples: N items with the factor `gender`, "male" or "female".
+    `decisions` are True for each name that a model accepts as an antecedent, (S, N, M), and False for absent
+    candidates.
 
     Raises:
-        ValueError: an item has no gender.
+        ValueError: an item lacks the factor `gender`, "male" or "female".
     """
     genders = np.array([example.factors.get("gender", "") for example in examples])
     if not set(genders) <= {"male", "female"}:
@@ -132,11 +129,7 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """Return the mean F1 of `decisions` minus the mean F1 of `other`, with a paired interval.
-
-    Both are decisions of models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile interval over
-    texts; its ends are NaN if there are too few texts.
-    """
+    """Return the mean F1 of `decisions` minus that of `other`, both (S, N, M), with its interval (`GapScore`)."""
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
     return float(first[0] - second[0]), _interval(first[1:] - second[1:], len(set(clusters(examples))))
@@ -147,10 +140,7 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
-    """Return weights that balance the genders within each quintile of the number of names: (N,).
-
-    Items of a quintile with only one gender get weight 0.
-    """
+    """Return weights (N,) that balance the genders within each quintile of the number of names; 0 if one is missing."""
     counts = np.asarray(names)
     fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
     weights = np.zeros(len(counts))
@@ -164,10 +154,7 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
 
 
 def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return the numbers of true positives, false positives and false negatives in each model's decisions on each item.
-
-    The decisions have the shape (S, N, M), the result (S, N, 3).
-    """
+    """Return true positives, false positives and false negatives of each model's decisions on each item, (S, N, 3)."""
     gold = gold_decisions(examples, decisions.shape[2])
     return np.asarray(np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2))
 
@@ -186,20 +173,12 @@ def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
 
 
 def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
-    """Convert answers, (N,), to decisions, (N, M): True for the candidate that is the answer, False for all others.
-
-    An answer is the index of a candidate, or `NO_CANDIDATE`, which gives False for all candidates.
-    """
+    """Convert answers, (N,), to decisions, (N, M): True for the answer only; all are False for `NO_CANDIDATE`."""
     return np.asarray(answers[:, None] == np.arange(most))
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return the F1 of each of S models in each of D samples of the items: (D, S).
-
-    Args:
-        weights: weight of each item in each sample, (D, N).
-        counts: result of `_confusion_counts`, (S, N, 3).
-    """
+    """Return the F1, (D, S), from the weights of the items in each sample, (D, N), and counts, (S, N, 3)."""
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # F1 is 0 without any decision or antecedent. The denominator may lie between 0 and 1, as balancing weights may.
     total = 2 * hits + alarms + misses
@@ -207,24 +186,13 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 on the items with one gender, averaged over models, for each bootstrap sample: (D,).
-
-    The result is NaN in samples in which these items have a total weight of zero.
-
-    Args:
-        gender: mask of the items with this gender, (N,).
-        weights: weight of each item in each sample, (D, N).
-        counts: result of `_confusion_counts`, (S, N, 3).
-    """
+    """Return F1 on the items of the mask `gender`, (N,), averaged over models: (D,); NaN if their total weight is 0."""
     own = weights * gender
     return np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % bootstrap percentile interval of a score, given the values in the samples.
-
-    NaN if there are too few texts, or if the score is undefined in every sample.
-    """
+    """Return the 95 % bootstrap percentile interval of a score from its values in the samples, as in `GapScore`."""
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan
@@ -235,16 +203,12 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
     """Return, for each of K scorers (rules or heads), the score threshold with the best F1, and this F1.
 
-    A scorer picks the name with the highest score in each item; if this score is below the threshold, no name is
-    accepted.
+    A scorer picks the name with the highest score in each item, unless this score is below the threshold.
 
     Args:
         top: each scorer's score of the name that it picks, (N, K).
         right: whether this name is an antecedent, (N, K).
         antecedents: total number of names that are antecedents.
-
-    Returns:
-        The thresholds and their F1, (K,) each.
     """
     order = np.argsort(-top, axis=0, kind="stable")
     ranked = np.take_along_axis(top, order, axis=0)
@@ -271,15 +235,14 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 def parallelism(example: Example) -> Floats:
     """Return the scores of the M candidates by the parallelism baseline of Webster et al. 2018: (M,).
 
-    A candidate with a mention in the same grammatical role as the pronoun scores higher than all candidates without
-    one. Among the candidates with such a mention, and among those without one, the candidate nearest to the pronoun
-    scores highest.
+    Candidates with a mention in the pronoun's grammatical role score higher than all others; within both groups, the
+    nearest to the pronoun scores highest.
 
-    The grammatical role of a mention is inferred from the neighbouring words. If an apostrophe and "s", or an
-    apostrophe alone, follow the mention, it is possessive. Otherwise, it is a subject if it is at the start of the
-    text, or follows punctuation, a conjunction or a word such as "who". Any other mention is an object. The pronouns
-    "he" and "she" are subjects; "his" and "hers" are possessive. "her" is an object at the end of the text and before
-    punctuation, a preposition, a conjunction or an article; elsewhere it is possessive. Any other pronoun is an object.
+    The role of a mention is inferred from the neighbouring words. It is possessive before an apostrophe and "s", or an
+    apostrophe alone; otherwise, it is a subject at the start of the text and after punctuation, a conjunction or a word
+    such as "who"; otherwise, an object. "he" and "she" are subjects; "his" and "hers" are possessive. "her" is an
+    object at the end of the text and before punctuation, a preposition, a conjunction or an article; elsewhere it is
+    possessive. Any other pronoun is an object.
     """
     role = _pronoun_role(example.text, example.pronoun)
     same = [any(_role(example.text, span) == role for span in spans) for spans in example.candidates]
@@ -315,13 +278,9 @@ _PROBE_FOLDS = 5
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
     """Return the input features of the probe over heads for each candidate: (N, M, 4 * L * H).
 
-    For every head, the features are the logarithms of two attention weights (from the pronoun to the candidate, and
-    from the candidate to the pronoun), and the means of these logarithms over the item's other candidates. Every item
+    For every head, the features are the logarithms of the weights from the pronoun to the candidate (`forth`, (N, L, H,
+    M)) and from the candidate to the pronoun (`back`), and their means over the item's other candidates. Every item
     must have exactly M candidates; otherwise the means would include absent candidates.
-
-    Args:
-        forth: attention weight from the pronoun to each candidate in L layers of H heads, (N, L, H, M).
-        back: attention weight from each candidate to the pronoun, (N, L, H, M).
     """
     items, _, _, most = forth.shape
     own = np.stack([forth, back], axis=1).reshape(items, -1, most).transpose(0, 2, 1)
@@ -332,8 +291,6 @@ def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floa
 
 def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: Sequence[int], seed: int = 0) -> Floats:
     """Return each candidate's probability of being an antecedent, (N, M), by classifiers fitted on other folds.
-
-    For the items of each fold, a logistic regression is fitted on the items of all other folds.
 
     Args:
         features: F features of each candidate, (N, M, F).

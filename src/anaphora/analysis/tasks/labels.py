@@ -1,7 +1,4 @@
-"""Evaluation of runs on N texts: accuracy of predicted labels, and perplexity of masked tokens.
-
-The accuracy of the labels is compared with that of a bag-of-words classifier.
-"""
+"""Evaluation of runs on N texts: accuracy of labels, compared with a bag of words, and perplexity of masked tokens."""
 
 from __future__ import annotations
 
@@ -55,9 +52,8 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
 def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
     """Return the labels predicted by a logistic regression on binary unigrams and bigrams of words.
 
-    This is a strong baseline (Wang and Manning 2012). It is fitted on the training split, with the penalty chosen on
-    the development split. With more than 1,000 training texts, a feature must occur in two of them. Chinese texts are
-    split into characters.
+    This strong baseline (Wang and Manning 2012) is fitted on the training split, with the penalty chosen on the
+    development split. With more than 1,000 training texts, a feature must occur in two. Chinese words are characters.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -70,10 +66,9 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
 
 
 def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], texts: Sequence[Text]) -> list[str]:
-    """Return the labels predicted by a logistic regression on the set of tokens that occur in each text.
+    """Return the labels predicted by a logistic regression on the set of tokens in the first chunk of each text.
 
-    The tokens are those of the run's tokenizer. As in the run, only the first chunk of each text is used. The penalty
-    is chosen as in `bag_of_words`.
+    The tokens are those of the run's tokenizer. The penalty is chosen as in `bag_of_words`.
 
     Raises:
         UserError: a chunk is too long for the model, or a text has none of the run's labels.
@@ -94,10 +89,9 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Return the labels that a logistic regression predicts for the evaluated texts.
+    """Return the labels of a logistic regression with the penalty that is most accurate on the development texts.
 
-    The classifier is fitted on the training texts, with the penalty that gives the highest accuracy on the development
-    texts. `features` holds one feature matrix each for the training, development and evaluated texts.
+    `features` holds one feature matrix each for the training, development and evaluated texts.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -132,10 +126,9 @@ class LabelsOfPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """Accuracy of a run and of the bag-of-words classifier on the texts whose gold label is `label`.
+    """Accuracy of a run and of the bag-of-words classifier on the texts with one gold label, or on "all" texts.
 
-    If `label` is "all", the accuracies are for all texts. `more` is the run's accuracy minus that of the bag-of-words
-    classifier. Intervals are bootstrapped over groups of texts.
+    `more` is the run's accuracy minus the classifier's. Intervals are bootstrapped over groups of texts.
     """
 
     label: str
@@ -149,11 +142,9 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of the labels that each encoder or baseline predicts.
+    """Return the accuracy of the labels that each encoder or baseline predicts for texts with gold labels.
 
-    Args:
-        texts: N texts with gold labels.
-        answers: predicted labels as {name of the encoder or baseline: [N labels for each run]}.
+    `answers` has the predicted labels as {name of the encoder or baseline: [N labels for each run]}.
     """
     gold = np.array([one.label for one in texts])
     right = {
@@ -209,8 +200,7 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    As large a share of tokens is masked as in training, and the same words are masked in every call. The perplexity is
-    1 if no token is masked.
+    The share of masked tokens is as in training, and every call masks the same words. It is 1 without masked tokens.
 
     Raises:
         UserError: a chunk is too long for the model.
@@ -229,9 +219,7 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
-    """Encode texts for a run's model in chunks of at most `batching.row_tokens` tokens.
-
-    With `labels`, only the first chunk of each text is encoded.
+    """Encode texts for a run's model in chunks of at most `batching.row_tokens` tokens, with `labels` only the first.
 
     The tokens are read from a cache file, which is written if it is missing; `cached=False` uses no file.
 

@@ -55,10 +55,10 @@ class ItemAnswers:
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
         """Yield the name of a predictor, and its correctness and number of correct decisions on each item.
 
-        The first predictor, named "model", stands for all runs; each further predictor is a baseline. Both arrays have
-        one row per run, (S, N), or for a baseline one row per fit, (fits, N). An item with M candidates has M
-        decisions: whether each candidate is an antecedent. Shortcuts that do not apply to all items are left out, and
-        so is `NONE_OF_THEM` if every item has an antecedent.
+        The first, "model", stands for all runs, the others for baselines. The arrays have one row per run, (S, N), or
+        per fit of a baseline, (fits, N). An item with M candidates has M decisions: whether each candidate is an
+        antecedent. Shortcuts that do not apply to all items are left out, and so is `NONE_OF_THEM` if every item has an
+        antecedent.
         """
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
@@ -91,24 +91,17 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
 
 
 def require_pronoun_head(run: Run) -> None:
-    """Check that a run predicts antecedents.
-
-    Raises:
-        UserError: the run's prediction head does not predict candidates.
-    """
+    """Check that a run predicts antecedents; raise UserError if its prediction head does not predict candidates."""
     prediction = run.config.task.prediction
     if not answers_pronouns(prediction):
         raise UserError(f"runs ({run.directory}) answers no pronoun question (task.prediction={prediction.kind})")
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the factors (item attributes) in `by`, and the factor `contrast` if given, occur in the examples.
-
-    In `by`, "a+b" stands for the combination of the factors a and b. The factor `contrast` must have exactly two
-    values.
+    """Check that the factors (item attributes) in `by`, where "a+b" combines two, and `contrast` occur in the examples.
 
     Raises:
-        UserError: a factor is unknown, or `contrast` does not have two values.
+        UserError: a factor is unknown, or `contrast` does not have exactly two values.
     """
     known = sorted({name for example in examples for name in example.factors})
     single = [("by", name) for crossed in by for name in crossed.split("+")]
@@ -133,7 +126,7 @@ def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
 class PolicyAccuracy:
     """Accuracy of the runs or of a baseline (`policy`) on a group of items.
 
-    The 95 % intervals are bootstrapped over templates or groups of items (`clusters`); the runs are not resampled.
+    Intervals of 95 % are bootstrapped over templates or groups of items (`clusters`), not over the runs.
     """
 
     factor: str  # factor whose value defines the group; "" for all items
@@ -156,9 +149,8 @@ class PolicyAccuracy:
 class ContrastedAccuracy(PolicyAccuracy):
     """Accuracy as in `PolicyAccuracy`, and the difference in accuracy between the two values of a factor.
 
-    `contrast` is the accuracy on items with the alphabetically first value minus the accuracy on items with the second
-    value. It is None if only one value occurs in the items. The interval is None if one of the values occurs in fewer
-    than `BOOTSTRAPPED_FROM` templates or groups of items.
+    `contrast` is the accuracy on the alphabetically first value minus that on the second. It is None if the items have
+    only one value; its interval is None if a value occurs in fewer than `BOOTSTRAPPED_FROM` clusters.
     """
 
     contrast: float | None
@@ -168,10 +160,7 @@ class ContrastedAccuracy(PolicyAccuracy):
 def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[PolicyAccuracy]:
     """Return the accuracy of the runs and of each baseline on all items, and for each value of the factors in `by`.
 
-    Args:
-        by: names of factors (item attributes); "a+b" stands for the combination of the factors a and b.
-        contrast: name of a factor with two values; if it is given, rows also compare the accuracies on the two values
-            (`ContrastedAccuracy`).
+    "a+b" combines two factors. With `contrast`, a factor of two values, rows also compare these (`ContrastedAccuracy`).
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -249,14 +238,9 @@ def answer_transfer(
 ) -> ItemAnswers:
     """Return the predictions of runs on the items of another corpus, with the correctness of shortcut baselines.
 
-    Each shortcut is fitted on the runs' training items; a shortcut that was not fitted on every training split is left
-    out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on
-    the items of all other folds. In the result, the names of the latter fits end in `OWN_FOLDS_SUFFIX`.
-
-    Args:
-        training: the distinct training splits of the runs; the shortcuts are fitted on each of them separately.
-        examples: items of the other corpus.
-        folds: number of folds into which `examples` are divided; a group of items is in one fold.
+    Each shortcut is fitted on the distinct training splits of the runs, separately; one that was not fitted on every
+    split is left out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`, in turn on all but
+    one of the `folds` into which its groups are divided; the names of these fits end in `OWN_FOLDS_SUFFIX`.
 
     Raises:
         UserError: a run does not predict antecedents, or a text is too long for its model.
@@ -282,8 +266,5 @@ def answer_transfer(
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:
-    """Stack the correctness of one shortcut after each of K fits: (K, N).
-
-    If all fits have the same correctness, for instance because the shortcut has no parameters, return it once: (N,).
-    """
+    """Stack the correctness of one shortcut after each of K fits, (K, N); return it once, (N,), if all fits agree."""
     return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

@@ -30,12 +30,7 @@ _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the positional shortcut that is most accurate in training.
-
-    A positional shortcut chooses the candidate with a given index in order of mention, from 0 to 5, counted from the
-    first candidate, from the last candidate, or by distance from the pronoun; or it chooses the candidate nearest to a
-    given offset from the pronoun, -40 to 40 words. At most 2,000 training items are used.
-    """
+    """Return the positional shortcut (`positional_scores`) that is most accurate on at most 2,000 training items."""
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)
     means = [float(of_policy.mean()) for of_policy in shares]
@@ -52,9 +47,8 @@ def most_frequent(train: Sequence[Example]) -> Policy:
 def entity_cue(train: Sequence[Example]) -> Policy:
     """Return a shortcut that scores a candidate by how often it was the antecedent in training items with the same cue.
 
-    The score is (a + 0.5) / (n + 1). Here n is the number of candidates with the same words in training items with the
-    same cue, and a is the number of these that are antecedents. Combinations of words and cue that do not occur in
-    training get 0.5. In an item without the factor `cue`, the pronoun is the cue.
+    The score is (a + 0.5) / (n + 1): n is the number of candidates with the same words and cue in training, a the
+    number of antecedents among them. In an item without the factor `cue`, the pronoun is the cue.
     """
 
     def pairs_of(example: Example) -> list[tuple[str, str]]:
@@ -72,10 +66,9 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 
 
 def odd_one_out(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates that sees only the candidates' words and their order.
+    """Return a linear ranker of candidates that sees only their words and order, not the pronoun or the context.
 
-    The ranker does not see the pronoun or the context, and could for example select the candidate that differs in some
-    way from the others.
+    It could for example select the candidate that differs in some way from the others.
     """
 
     def features(example: Example) -> Iterator[list[str]]:
@@ -97,10 +90,7 @@ def bag_of_words(train: Sequence[Example]) -> Policy:
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates by words, as `bag_of_words`, with further features for pairs of words.
-
-    Each pair consists of a word of the candidate and a word of the text.
-    """
+    """Return a ranker as `bag_of_words`, with features for pairs of a word of the candidate and a word of the text."""
 
     def features(_index: int, own: list[str], context: list[str]) -> list[str]:
         pairs = [f"pair={word}|{other}" for word in own for other in context]
@@ -110,11 +100,10 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates by their own words and by the words of the text.
+    """Return a linear ranker as `bag_of_words`, but with weights of the text's words for each index of a candidate.
 
-    A word of the text has a separate weight for each index of a candidate, in order of mention. The ranker is meant for
-    natural text. In the role-cue items of the built-in corpus, the word of the cue and the order of the candidates
-    together determine the antecedent; a ranker that learns this there does not use a shortcut.
+    It is meant for natural text. In the role-cue items of the built-in corpus, the word of the cue and the order of the
+    candidates together determine the antecedent; a ranker that learns this there does not use a shortcut.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 
@@ -155,7 +144,7 @@ def _name(example: Example, index: int) -> str:
 def _context(example: Example) -> list[str]:
     """Return the pronoun and the distinct words outside the candidates, in lower case.
 
-    The words of a Chinese text are its characters and their bigrams, but the pronoun is never split: 他的 is one word.
+    Chinese words are characters and bigrams of characters, but the pronoun is never split: 他的 is one word.
     """
     text = example.text.lower()
     segments, at = [], 0
@@ -175,9 +164,7 @@ def _context(example: Example) -> list[str]:
 def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], list[str]], list[str]]) -> Policy:
     """Return a linear ranker of candidates by their own words and by the features that `of_text` returns.
 
-    Args:
-        of_text: function from the candidate's index in order of mention, the words of the candidate and the words of
-            the text to the names of features.
+    The arguments of `of_text` are the candidate's index in order of mention, its words and the words of the text.
     """
 
     def features(example: Example) -> Iterator[list[str]]:
@@ -193,8 +180,8 @@ def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], lis
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
     """Return a logistic regression on hashed features that separates antecedents from the other candidates.
 
-    The model is fitted on the candidates that the cue may select (`Example.focal`), from at most `_MAX_RANKER_ITEMS`
-    evenly spaced training items. If these candidates are all antecedents, or none is, the result is `random_choice`.
+    It is fitted on the candidates that the cue may select (`Example.focal`), in at most `_MAX_RANKER_ITEMS` items. If
+    all or none of them are antecedents, the result is `random_choice`.
     """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier
@@ -225,9 +212,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
     """Return the functions that fit the learned shortcuts for items of one cue category, keyed by the shortcut's name.
 
-    Args:
-        kind: cue category ("set" or "role"); "" for items without one, such as natural text.
-        known: training items. If `kind` is "", their largest number of candidates determines which shortcuts apply.
+    Without a cue category (`kind` is ""), the largest number of candidates in `known` determines which shortcuts apply.
     """
     if kind:
         return LEARNED
@@ -239,17 +224,13 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     """Return a logistic regression from the text to the antecedent's index in order of mention (first, second, ...).
 
     The model sees each text once, and does not see which words are candidates. On items with two candidates it is
-    stronger than a ranker of candidates, which sees every text twice. Chinese texts are split into characters. If an
-    item has several antecedents, the index of the first is used. The features are n-grams of words; with 100 or more
-    training items, n-grams that occur in only one item are ignored. At most `_MAX_ORDER_ITEMS` training items are used,
-    evenly spaced.
+    stronger than a ranker of candidates, which sees every text twice. If an item has several antecedents, the index of
+    the first is used. The features are n-grams of up to `longest` words (Chinese characters); with 100 or more training
+    items, n-grams that occur in only one are ignored. At most `_MAX_ORDER_ITEMS` training items are used.
 
-    The penalty is chosen by grouped cross-validation. Items whose index occurs in fewer than 2 * `_INNER_FOLDS` groups
-    are left out. If fewer than two indices remain, all items are used instead, and the penalty is fixed. If all
-    training items have the same index, this index is always predicted.
-
-    Args:
-        longest: maximum number of words in an n-gram.
+    The penalty is chosen by grouped cross-validation, without indices that occur in fewer than 2 * `_INNER_FOLDS`
+    groups. If fewer than two indices remain, all items are used instead, and the penalty is fixed. If all training
+    items have the same index, this index is always predicted.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV

@@ -1,9 +1,9 @@
 """Shortcuts that predict which of two names is the antecedent: the first or the second in the text.
 
-The shortcuts are fitted for each language on the whole training split, without the names as features. There are a
-look-up table of wordings; logistic regressions on single words, on pairs of words and on triples of words, each with
-and without the positions of the words; and boosted trees on words with their positions. A further low-rank model gets
-predicate, cue and voice, which determine the antecedent; it is fitted for comparison and does not count as a shortcut.
+The shortcuts are fitted for each language on the whole training split, without the names as features: a look-up table
+of wordings; logistic regressions on words, pairs and triples of words, each with and without their positions; and
+boosted trees on words with their positions. A low-rank model that gets predicate, cue and voice, which determine the
+antecedent, is fitted for comparison and does not count as a shortcut.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def fit_order_models(
         tokenizer: tokenizer whose tokens are used as words.
 
     Returns:
-        For each language, the correctness (N,), keyed by the name of the model; 0.5 in a tie. `RULE_MODEL` is left out
-        if the items lack the factors of `RULE`.
+        For each language, the correctness (N,) by name of the model; 0.5 in a tie. `RULE_MODEL` needs items with
+        `RULE`.
     """
     from sklearn.utils.parallel import Parallel
 
@@ -94,10 +94,7 @@ def fit_order_models(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return a delayed call for each shortcut, keyed by the name of the shortcut.
-
-    The call fits the shortcut on the items `known` and returns its predictions for `items`, (N,).
-    """
+    """Return delayed calls that fit each shortcut on `known` and return its predictions for `items`, (N,)."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
@@ -112,10 +109,10 @@ def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
 def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """Return the correctness, (N,), of a shortcut that looks up which name was the antecedent in training.
 
-    The shortcut selects the first or the second name, whichever was more often the antecedent in training items with
-    the same wording (factors in `WORDING`). In a tie, or if the wording does not occur in training, the correctness is
-    0.5. It is NaN except for items of the cue category "role" (`kind`) with two candidates (`is_of_two`). It is NaN for
-    all items if no training item of this sort has the factor `cue`.
+    It selects the first or the second name, whichever was more often the antecedent in training items with the same
+    wording (factors in `WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. It is NaN except for
+    items of the cue category "role" with two candidates (`is_of_two`), and for all items if no such training item has
+    the factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))
@@ -142,8 +139,7 @@ def _second_is_meant(example: Example) -> bool:
 def _named(example: Example) -> dict[int, int]:
     """Return the start of the mention by which candidates are ordered, for each candidate that the cue may select.
 
-    This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
-    sentence that reports the event.
+    This is its first mention, except in a short text of several sentences: the one in the sentence on the event.
     """
     in_event = example.factors.get("event_names", "").split(",")
     return {
@@ -159,10 +155,9 @@ def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItem
 
 
 def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
-    """Return the sorted distinct words outside the candidates, each together with its zone, as integers.
+    """Return the sorted distinct words outside the candidates, each as token id * 4 + the index of its zone.
 
-    There are four zones: before the names, between them, from the names to the pronoun, and after it. The integer is
-    the token id * 4 + the index of the zone.
+    The zones are before the names, between them, from the names to the pronoun, and after it.
     """
     bounds = [*sorted(_named(example).values()), example.pronoun[0]]
     zones = (
@@ -178,23 +173,14 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of predictions, (N,); 0.5 in a tie.
-
-    Args:
-        says_second: predictions, (N,): positive for the second name, negative for the first name, 0 for a tie.
-        second: whether the second name is the antecedent, (N,).
-    """
+    """Return the correctness of predictions, (N,), which are positive for the second name; 0.5 if they are 0."""
     return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Predict the antecedent of each test item from the training items with the same wording, (N,).
+    """Predict the antecedent of each test item from the training items with the same wording (`factors`), (N,).
 
-    The prediction is the number of these training items in which the second name is the antecedent, minus the number of
-    those in which the first name is.
-
-    Args:
-        factors: names of the factors that identify a wording.
+    The prediction is the number of them whose second name is the antecedent, minus that of the others.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
@@ -234,10 +220,9 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words together with their zones, and return the predictions for the test items, (N,).
+    """Fit boosted trees on words with their zones, and return the predictions as in `_linear`.
 
-    A prediction is positive for the second name, and negative for the first. All predictions are 0 if no word is in at
-    least `_LEAST_ITEMS_OF_A_TREE_FEATURE` training items.
+    All are 0 if no word is in at least `_LEAST_ITEMS_OF_A_TREE_FEATURE` training items.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -259,13 +244,9 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return a matrix (N, F) that is 1 where a text contains a feature, and 0 elsewhere.
+    """Return a matrix (N, F), stored by columns for the trees, that is 1 where a text contains a feature, else 0.
 
-    The matrix is stored column by column, as the trees need it.
-
-    Args:
-        texts: sorted words of each of N texts.
-        features: F sorted words.
+    Texts and features are sorted words.
     """
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
@@ -279,8 +260,8 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     """Fit a low-rank model of how the factors in `RULE` determine the antecedent, and return its correctness, (N,).
 
-    Each value of a factor has a vector. The logit of an item is the sum of the elementwise product of the vectors of
-    its values. A value that does not occur in training gets the vector of the factor's first value.
+    The logit of an item is the sum of the elementwise product of its values' vectors. A value that does not occur in
+    training gets the vector of the factor's first value.
     """
     import torch
     from torch.nn import functional
@@ -325,10 +306,9 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 class WordSets:
     """Features of texts for the logistic regressions: all sets of 1 to `count` of a text's words; `count` is at most 3.
 
-    The features of the training texts are rows of a sparse matrix. A text is given by the sorted ids of its distinct
-    words. Each set is hashed to a bucket. Only buckets that occur in the training texts have a column of their own,
-    because each step of the model updates all weights, and single words fill only a few hundred of four million
-    buckets. All other buckets share column 0, whose weight stays 0.
+    A text is given by the sorted ids of its distinct words. Each set is hashed to a bucket. Only buckets that occur in
+    training have a column of their own, because each step of the model updates all weights, and single words fill only
+    a few hundred of four million buckets. All other buckets share column 0, whose weight stays 0.
     """
 
     def __init__(self, texts: Sequence[Ints], count: int) -> None:

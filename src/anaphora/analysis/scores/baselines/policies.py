@@ -1,7 +1,6 @@
 """Shortcut baselines that need no fitting: they use a candidate's position, role, length or number of mentions.
 
-A shortcut is a `Policy`, which scores the M candidates of an example, (M,). Its answer is the candidate with the
-highest score; in a tie among k, each counts 1 / k.
+A `Policy` scores the M candidates of an example, (M,), and chooses the highest; in a tie among k, each counts 1 / k.
 """
 
 from __future__ import annotations
@@ -68,11 +67,7 @@ def most_mentioned(example: Example) -> Floats:
 
 
 def subject(example: Example) -> Floats:
-    """Score 1 for the grammatical subject, and 0 for all other candidates.
-
-    The factor `subject` of an item is the index of the candidate that is the subject; without this factor, all scores
-    are 0.
-    """
+    """Score 1 for the grammatical subject (the index in the factor `subject`, if any), and 0 for other candidates."""
     scores = np.zeros(len(example.candidates))
     if "subject" in example.factors:
         scores[int(example.factors["subject"])] = 1
@@ -103,9 +98,8 @@ def random_choice(example: Example) -> Floats:
 def positional_scores(example: Example) -> Floats:
     """Return the scores of the candidates by each of P positional shortcuts, (P, M).
 
-    The first shortcuts prefer the candidate with a given index, from 0 to 5. Candidates are counted from the first one,
-    from the last one, or by distance from the pronoun. The other shortcuts prefer the candidate nearest to a given
-    offset from the pronoun, -40 to 40 words.
+    They prefer the candidate with a given index, from 0 to 5, counted from the first one, from the last one, or by
+    distance from the pronoun; or the candidate nearest to a given offset from the pronoun, -40 to 40 words.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)
@@ -117,11 +111,7 @@ def positional_scores(example: Example) -> Floats:
 def focal_shares(scores: Floats, example: Example) -> Floats:
     """Return the correctness of P shortcuts that choose among the candidates that the cue may select, (P,).
 
-    If several of these candidates (`Example.focal`) tie for the highest score, the correctness is the share of
-    antecedents among them.
-
-    Args:
-        scores: scores of the M candidates by each shortcut, (P, M).
+    In a tie for the highest score (P, M), it is the share of antecedents among the tied candidates (`Example.focal`).
     """
     focal = example.focal
     scores = scores[:, list(focal)]
@@ -131,10 +121,7 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
 
 
 def token_offsets(example: Example) -> Floats:
-    """Return the distance in words from the pronoun to each candidate's first mention, (M,).
-
-    The distance is negative if the mention comes before the pronoun.
-    """
+    """Return the distance in words from the pronoun to each candidate's first mention, (M,), negative before it."""
     starts = [match.start() for match in WORDS.finditer(example.text)]
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

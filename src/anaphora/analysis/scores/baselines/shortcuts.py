@@ -1,11 +1,9 @@
 """Shortcut baselines: their correctness on single items, cached as JSON files, and their accuracies.
 
-N is the number of items.
-
-Shortcuts do not depend on a model's weights, and fitting them may take longer than all other measurements of a run. A
-cache file is named after a hash of the items, the code and the library versions. A damaged or unrelated file is ignored
-and rewritten; if a file cannot be written, a message is printed. Two processes that start at the same time both fit the
-shortcuts and write the same content.
+N is the number of items. Fitting the shortcuts, which do not depend on a model's weights, may take longer than all
+other measurements of a run. A cache file is named after a hash of the items, the code and the library versions. A
+damaged or unrelated file is ignored and rewritten; if a file cannot be written, a message is printed. Two processes
+that start at the same time both fit the shortcuts and write the same content.
 """
 
 from __future__ import annotations
@@ -71,12 +69,7 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the shortcuts' correctness on the items of each split.
-
-    Results are read from the cache file of the split. If there is no such file, they are computed by `learn` and
-    written to the file. The key of a file is a hash of the code of `module` and its imports, the library versions,
-    `settings` and the items.
-    """
+    """Return the shortcuts' correctness on the items of each split, from cache files or else from `learn`."""
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
     unknown = [number for number, stored in enumerate(results) if stored is None]
@@ -91,10 +84,7 @@ def _learned_once(
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """Return the cache key of a split's results: a hash of the code, the library versions, `settings` and the items.
-
-    This takes half a second for 50,000 items.
-    """
+    """Return the cache key of a split's results. This takes half a second for 50,000 items."""
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())
@@ -145,9 +135,9 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
     antecedent. The choice is wrong for a test item without an antecedent.
 
     Returns:
-        Correctness (N,), keyed by the name of the shortcut; NaN if the shortcut does not apply to an item. Learned
-        shortcuts need training items. `bag_by_place`, `words` and `words_and_pairs` apply only to items without a cue
-        category. `words` and `words_and_pairs` also need training items with at most 10 candidates.
+        Correctness (N,) by name of the shortcut; NaN if it does not apply to an item. Learned shortcuts need training
+        items. `bag_by_place`, `words` and `words_and_pairs` apply only to items without a cue category, and the last
+        two need training items with at most 10 candidates.
     """
     results = unfitted_correctness(test)
     for cell, items in indices_by(map(_cell, test)).items():
@@ -160,18 +150,15 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of the shortcuts that are not fitted, (N,), keyed by the name of the shortcut.
-
-    The choice is among the candidates that the cue may select (`Example.focal`).
-    """
+    """Return the correctness of the shortcuts without fitting, by name, (N,), in the choice among `Example.focal`."""
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
 
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
     """Return the accuracy of each shortcut by language and cue category (`kind`).
 
-    There is no entry for a shortcut that does not apply to all items of the language and cue category. Intervals are
-    bootstrapped over templates; items without a template are clustered by group, minimal pair or text.
+    A shortcut that does not apply to all items of a group has no entry there. Intervals are bootstrapped over
+    `clusters`.
     """
     labels = clusters(test)
     cells = indices_by(map(_cell, test))
@@ -194,11 +181,10 @@ def accuracy_by_factor(
 ) -> list[dict[str, str | int | float | None]]:
     """Return the accuracy of each shortcut on natural text, by the values of each factor.
 
-    A factor is an attribute of an item by which results are grouped (`Example.factors`). There is a row for each value
-    of each factor; the columns are "factor", "value", "items" and the names of the shortcuts. An accuracy is None if
-    the shortcut does not apply to all items of the row. Factors with only one value are left out, and so are factors
-    with more than `MAX_FACTOR_VALUES` values, because they identify single items. Items with a cue category (`kind`)
-    are not counted; `accuracy_by_kind` reports them.
+    There is a row for each value of each factor (`Example.factors`); the columns are "factor", "value", "items" and the
+    names of the shortcuts. An accuracy is None if the shortcut does not apply to all items of the row. Factors with one
+    value are left out, and so are those with more than `MAX_FACTOR_VALUES`, which identify single items. Items with a
+    cue category (`kind`) are not counted; `accuracy_by_kind` reports them.
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):

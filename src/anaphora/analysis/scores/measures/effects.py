@@ -1,7 +1,6 @@
 """Significance of heads' accuracy, and effects of a candidate's properties on the weight that a head gives it.
 
-The properties are whether the candidate is the antecedent ("meaning"), whether it comes first ("position"), and which
-of the candidates it is ("entity").
+The properties are being the antecedent ("meaning"), coming first ("position"), and the identity ("entity").
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ class HeadsOnDevelopment:
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
     """Return a head's permutation p-values on main items (`Example.is_main`), by language and cue category (`kind`).
 
-    The p-values are valid only for a head that was chosen on other items. Holm's correction is for the number of all
-    combinations of language and cue category.
+    The p-values are valid only for a head that was chosen on other items. Holm's correction is over all groups.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head) for _, _, items in claims]
@@ -70,10 +68,7 @@ def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean of one of the `Effects` over quads, with its interval and the number of quads; None if there are none.
-
-    A quad consists of four items: two cues, each with both orders of the candidates.
-    """
+    """Mean of one of the `Effects` over quads, with its interval and the number of quads; None if there are none."""
 
     value: float | None
     interval: Interval | None
@@ -82,13 +77,7 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Effects on the weight that a head gives a candidate.
-
-    Attributes:
-        meaning: effect of being the antecedent.
-        position: effect of being mentioned first.
-        entity: effect of the candidate's identity.
-    """
+    """Effects on a head's weight on a candidate: of being the antecedent, of coming first, and of identity."""
 
     meaning: Effect
     position: Effect
@@ -106,13 +95,12 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     - entity is the absolute mean of d, because the names A and B are arbitrary and signed values would cancel over
       quads.
 
-    In a quad each antecedent occurs in each order equally often, so that the three are orthogonal contrasts of a 2 x 2
-    design. All lie in [-1, 1], in shares of the pronoun's attention.
+    These are orthogonal contrasts of a 2 x 2 design, because each antecedent occurs in each order equally often. All
+    lie in [-1, 1], in shares of the pronoun's attention.
 
     Returns:
-        The effects on main items (`Example.is_main`) by language and cue category (`kind`): mean over quads, 95 %
-        bootstrap interval over templates, and number of quads. Quads are used if they are complete and the cue decides
-        between the same two candidates in all their items.
+        The effects on main items by language and cue category (`kind`). Quads are used if they are complete and the cue
+        decides between the same two candidates in all their items.
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)
@@ -133,11 +121,9 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
 
 def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
-    """Return the three effects (`EFFECTS`) in one quad; None if `effects` does not use the quad.
+    """Return the three effects (`EFFECTS`) in the quad of `items`; None if `effects` does not use this quad.
 
-    Args:
-        mass: head's weight on each candidate, (N, M).
-        items: indices of the quad's items.
+    `mass` is the head's weight on each candidate, (N, M).
     """
     names: set[tuple[str, ...]] = set()
     difference, right, first = [], [], []

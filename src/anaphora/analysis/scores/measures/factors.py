@@ -38,10 +38,8 @@ def factors(
         task_correct: correctness of the model's answer to each item, (N,); NaN if the model gives no answers.
 
     Returns:
-        {factor: {language: rows}} with one row per value, sorted by value. The factors are cue type, gender,
-        grammatical number, distance between antecedent and pronoun in words, number of candidates, distractor (a third
-        person in the text) and template. For each factor, items that lack this factor are left out. Intervals are
-        bootstrapped over templates (`clusters`); for the factor "template", over groups of items (`group_key`).
+        {factor: {language: rows}} with one row per value, sorted by value; items without the factor are left out.
+        Intervals are bootstrapped over templates (`clusters`); for the factor "template", over groups (`group_key`).
 
     Raises:
         ValueError: `task_correct` has another shape.
@@ -84,8 +82,8 @@ def factors(
 def value_order(value: str) -> tuple[float, bool, list[str]]:
     """Return a sorting key for the values of a factor.
 
-    Numbers are sorted by size, and bins such as "3-5" by their lower end; words follow. "9 or more" follows "9-11", and
-    "en/gender/9" precedes "en/gender/10".
+    Numbers and bins such as "3-5" come first, then words. "9 or more" follows "9-11"; "en/gender/9" precedes
+    "en/gender/10".
     """
     head, _, more = value.split("-")[0].partition(" ")
     number = float(head) if head.isdecimal() else float("inf")

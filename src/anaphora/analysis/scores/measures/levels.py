@@ -1,10 +1,10 @@
 """Scores on items whose antecedent depends on predicate, state and voice: cue types `composition` and `short_text`.
 
 In such an item, an event (the predicate, in the active or passive voice) is combined with a state, a phrase that
-describes one participant, such as "was tired". The level of the item says in how many voices its predicate and state
-occur together in training: L0 in both, L1 in one, L2 in none (`data.controlled.octads`). For each language, scores are
-given for the items with set cues (the words alone decide, in any order), the sentences of each level, the items with
-unseen names, and the short texts of each level. N is the number of items.
+describes one participant, such as "was tired". The level says in how many voices predicate and state occur together in
+training: L0 in both, L1 in one, L2 in none (`data.controlled.octads`). For each language, scores are given for the
+items with set cues (the words alone decide, in any order), the sentences of each level, the items with unseen names,
+and the short texts of each level. N is the number of items.
 """
 
 from __future__ import annotations
@@ -52,13 +52,11 @@ class Level:
     Attributes:
         octad_accuracy: share of quads and octads in which the head is right on every item. A quad has each of two cues
             with both orders of the names (four items); an octad is a quad in each of two voices (eight items).
-        best_shortcut: best of `shortcuts`.
-        shortcuts: accuracy of each shortcut of `composition_shortcuts`; in the set named "set", accuracy of each
-            baseline instead.
+        shortcuts: accuracy of each shortcut of `composition_shortcuts`; in the set named "set", of each baseline
+            instead.
         rule_model: accuracy of a model that is given predicate, cue and voice (`RULE`) and learns how they determine
             the antecedent; it does not count as a shortcut.
-        random_init: mean accuracy, over untrained models, of the head chosen in each model; None if no untrained models
-            were measured.
+        random_init: mean accuracy, over untrained models, of the head chosen in each model; None without such models.
     """
 
     items: int
@@ -78,10 +76,9 @@ def composition_shortcuts(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the correctness of each shortcut of `order_shortcuts` on the N test items: {name: (N,)}.
 
-    A shortcut is fitted and evaluated only on items that have a level (L0, L1 or L2), the factors predicate, cue and
-    voice (`RULE`) and two possible candidates (`is_of_two`). It is fitted on the training items of each language
-    separately. Test items that do not meet these conditions get NaN, and so do all items of a language in which no
-    training item meets them. The result is empty if no language has such items in both splits.
+    Only items with a level (L0, L1 or L2), the factors `RULE` and two possible candidates (`is_of_two`) count; the
+    others get NaN. A shortcut is fitted on the training items of each language separately; without any, all items of
+    the language get NaN. The result is empty if no language has such items in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -113,8 +110,7 @@ def level_scores(
         task_correct: correctness of the model's answers, (N,).
         baselines: correctness of each baseline by name, (N,); reported for the set named "set".
         shortcuts: result of `composition_shortcuts`; reported for the other sets of items.
-        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items that were not
-            measured.
+        random_init: correctness of the head chosen in each of R untrained models, (R, N); NaN on items not measured.
 
     Returns:
         {language: {name: scores}} with the names "set", "L0", "L1", "L2", "unseen_names", "short_text_L0" and so on.
@@ -153,10 +149,7 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the language, the name and the mask (N,) of each non-empty set of items on which scores are reported.
-
-    The module's docstring describes the sets. Languages whose items have no levels are left out.
-    """
+    """Yield language, name and mask (N,) of each non-empty set of items that the module's docstring describes."""
     main = is_main(examples)
     kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
     languages = languages_of(examples)

@@ -1,7 +1,4 @@
-"""Candidate accuracy of each kind of attention map, such as raw weights or rollout, at its chosen head or layer.
-
-The head or layer is chosen on development items.
-"""
+"""Candidate accuracy of each kind of attention map at the head or layer that is chosen for it on development items."""
 
 from __future__ import annotations
 
@@ -24,10 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MapCell:
-    """Scores of one kind of attention map at its chosen head or layer.
-
-    The interval (95 %) is that of the candidate accuracy.
-    """
+    """Scores of one kind of map at its chosen head or layer, with the 95 % interval of the candidate accuracy."""
 
     candidate_accuracy: float | None
     antecedent_mass: float | None
@@ -41,7 +35,6 @@ class MapScores:
     Attributes:
         granularity: "head", "layer" or "model": whether there is one map per head, per layer or per model.
         head: the chosen head or layer; None if there is one map per model.
-        items: number of scored items.
         skipped: number of items for which this kind of map was not computed (`MapRows.skipped`).
     """
 
@@ -55,8 +48,8 @@ class MapScores:
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
     """Return the scores of each kind of attention map, keyed by its name, at the head or layer chosen for it.
 
-    The head or layer is chosen on the development items (`choose_head`). For raw weights it is `head`, which was chosen
-    on the whole development split. A kind of map without records for `development` or for `measured` is left out.
+    For raw weights it is `head`, which was chosen on the whole development split; for other maps, `choose_head` takes
+    the development items. A kind of map without records on either side is left out.
 
     Raises:
         UserError: for some kind of map, no main development item (`Example.is_main`) can be scored.

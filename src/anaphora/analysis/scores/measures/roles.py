@@ -71,20 +71,17 @@ def head_roles(
         baselines: correctness of each baseline by name, (N,); a baseline with NaN is left out.
 
     Returns:
-        One `HeadRoles` for each head of a layer with attention, layer by layer, with these fields:
+        One `HeadRoles` for each head of a layer with attention, layer by layer. A head has each role whose value
+        reaches its threshold ("roles"):
 
-        - "positional": most frequent offset, in tokens, from the pronoun to the token with the largest weight, and the
-          share of items with this offset. All tokens of the pronoun are at offset 0, the tokens next to the pronoun at
-          -1 and 1. Threshold 0.9.
+        - "positional": most frequent offset, in tokens, from the pronoun to the token with the largest weight, and its
+          share of items. All tokens of the pronoun are at offset 0. Threshold 0.9.
         - "special": mean weight on special tokens such as [CLS]. Threshold 0.5.
-        - "cue": share of items with the largest weight on a word of the cue. The cue's words are those in which an item
-          differs from its minimal pair, except pronoun and candidates. Items without such words do not count, for
-          example if the cue is the pronoun itself; the value is None if no item counts. Threshold 0.5.
-        - "antecedent": candidate accuracy minus the best baseline's accuracy; None if there are no baselines. Threshold
-          0.1, which is 10 percentage points.
+        - "cue": share of items with the largest weight on a word of the cue (`cue_tokens`). Items without such words do
+          not count; None if no item counts. Threshold 0.5.
+        - "antecedent": candidate accuracy minus the best baseline's; None without baselines. Threshold 0.1.
 
-        A head has each role whose value reaches the threshold ("roles"). For "positional" and "cue", an item whose
-        largest weight is tied counts as a miss.
+        For "positional" and "cue", an item whose largest weight is tied counts as a miss.
 
     Raises:
         ValueError: there is no main item.
@@ -137,10 +134,7 @@ def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> 
     """Return a mask (T,) for each item: True for tokens of the cue, which differ between the items of a minimal pair.
 
     Tokens of the pronoun and of candidates are False. All tokens are False if the item has no minimal pair, or if the
-    pronoun itself is the cue (factor `cue`).
-
-    Args:
-        spans: character spans of each item's T tokens, (0, 0) for special tokens.
+    pronoun itself is the cue. `spans` holds the T tokens' character spans, (0, 0) for special tokens.
     """
     cues = [np.zeros(len(each), dtype=np.bool_) for each in spans]
     for item, other in next_in_minimal_pair(examples).items():

@@ -1,7 +1,4 @@
-"""Specificity: a head's weight on the antecedent from the pronoun, compared with its weight from other words.
-
-Axes are L (layers), H (heads) and T (tokens).
-"""
+"""Specificity: a head's weight on the antecedent from the pronoun, compared with its weight from other words."""
 
 from __future__ import annotations
 
@@ -27,10 +24,10 @@ class Specificity:
     """Mean weight on the antecedent in one head: from the pronoun, and the largest from any other word.
 
     Attributes:
-        ratio: `pronoun_mass` / `best_other_mass`; None if `best_other_mass` is 0.
+        ratio, ratio_interval: `pronoun_mass` / `best_other_mass`; None if that is 0. No interval if `pronoun_mass` is
+            0.
         difference: mean over items of the weight from the pronoun minus the largest weight from any other word.
         interval: 95 % bootstrap interval of the difference; None if there are too few clusters of items.
-        ratio_interval: 95 % bootstrap interval of the ratio; also None if `pronoun_mass` is 0 or there is no `ratio`.
     """
 
     items: int
@@ -45,8 +42,8 @@ class Specificity:
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
     """Return two weights on the antecedent: the weight from the pronoun, and the largest weight from any other word.
 
-    The second weight is 0 if there is no other word. The row of a word in the attention map `weights`, (T, T), is the
-    mean over the word's tokens. The antecedent's tokens and special tokens are not used as queries.
+    A word's row in the map `weights`, (T, T), is the mean over its tokens; the antecedent's tokens and special tokens
+    are not used as queries. The second weight is 0 if there is no other word.
     """
     gold = {
         token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
@@ -69,8 +66,7 @@ def pronoun_specificity(
 ) -> Groups[Specificity]:
     """Compare a head's weight on the antecedent from the pronoun with the largest weight from any other word.
 
-    By default the result is grouped by language and cue category (`kind`); `by` may define other groups. Every item
-    must have an antecedent. `maps` holds, for each item, its tokens and its attention maps (L, H, T, T).
+    `maps` holds the tokens and the attention maps (L, H, T, T) of each item; every item must have an antecedent.
     """
     of_items = [
         query_masses(example, tokens, weights[head.layer, head.head])
@@ -97,7 +93,7 @@ def pronoun_specificity(
 def _ratio_interval(masses: NDArray[np.float64], labels: NDArray[np.int64]) -> Interval | None:
     """Return the interval of the ratio of the means of two columns, (N, 2); None if one of the means is 0.
 
-    The logarithm of the ratio is bootstrapped by its linearisation, because a ratio is far from symmetric.
+    The logarithm of the ratio is bootstrapped by linearisation, because a ratio is far from symmetric.
     """
     means = masses.mean(axis=0)
     if not means.all():
