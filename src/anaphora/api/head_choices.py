@@ -1,7 +1,7 @@
 """Evaluation of any model's attention heads on antecedent selection and on the choice between two names.
 
-Antecedent selection follows Clark et al. 2019, section 4.3; the choice between two names follows GAP (Webster et al.
-2018). Axes are N (items), L (layers), H (heads per layer) and K (heads of all layers together).
+They follow Clark et al. 2019, section 4.3, and GAP (Webster et al. 2018). Axes are N (items), L (layers), H (heads per
+layer) and K (heads of all layers together).
 """
 
 from __future__ import annotations
@@ -44,10 +44,7 @@ Texts = Callable[[int], object]
 
 @dataclass(frozen=True, eq=False)
 class AntecedentSelections:
-    """Antecedents selected by a model's heads, and a table that compares the heads with baselines.
-
-    Heads are chosen on the development mentions. The table rows have the columns of `SelectorAccuracy`.
-    """
+    """Antecedents that heads chosen on the development mentions select, and rows with columns of `SelectorAccuracy`."""
 
     development: Selections
     measured: Selections
@@ -55,11 +52,7 @@ class AntecedentSelections:
 
 
 def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[Example]:
-    """Return the examples that have an antecedent before the mention.
-
-    Raises:
-        UserError: no example has such an antecedent; the message names the split.
-    """
+    """Return the examples that have an antecedent before the mention; raise UserError if there are none."""
     kept = [example for example in examples if has_preceding_antecedent(example)]
     if not kept:
         raise UserError(f"split ({split}) holds no mention with an antecedent before it")
@@ -67,10 +60,7 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
 
 
 def reads_one_pronoun(model: AnyModel) -> bool:
-    """Return whether the model takes the pronoun as a second input sequence.
-
-    Such a model needs one forward pass for each mention.
-    """
+    """Return whether a model takes the pronoun as a second sequence, and so needs a forward pass for each mention."""
     return isinstance(model, OpenRun) and bool(model.run.config.model.second_sequence)
 
 
@@ -135,10 +125,9 @@ def name_decisions(
 ) -> list[dict[str, Any]]:
     """Score a head's choice between two names as a yes/no decision for each name (Webster et al. 2018).
 
-    There are several ways to decide, called policies: simple rules (`gap.rule_scores`), the head, the best heads of
-    untrained models, and the model's own answers, if it gives any. "head" accepts the name to which the pronoun gives
-    more weight. "head with threshold" accepts neither name if this weight is below a threshold, which is chosen on the
-    development items.
+    The policies are simple rules (`gap.rule_scores`), the head, the best heads of untrained models, and the model's own
+    answers, if any. "head" accepts the name to which the pronoun gives more weight; "head with threshold" accepts
+    neither if this weight is below a threshold chosen on the development items.
 
     Args:
         development: items on which the threshold, and the heads of untrained models, are chosen.
@@ -146,7 +135,7 @@ def name_decisions(
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
 
     Returns:
-        One row for each policy with "policy", "items" and the columns of `score_columns`. Undefined values, such as a
+        One row for each policy with "policy", "items" and the columns of `score_columns`; undefined values, such as a
         ratio with denominator 0 or a missing interval, are None.
 
     Raises:
@@ -191,8 +180,7 @@ def name_decisions(
 def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
     """Return each head's attention weight from the pronoun to each of two names, (N, 2, K), and the model's answers.
 
-    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`; None if the model
-    gives no answers.
+    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)

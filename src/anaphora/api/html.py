@@ -39,12 +39,9 @@ _MAX_TABLE_WORDS = 24
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """Return an HTML table of weights, truncated to `_MAX_TABLE_WORDS` rows and columns.
+    """Return an HTML table of the first `_MAX_TABLE_WORDS` rows and columns of weights, (R, W), from 0 to 1.
 
-    Args:
-        words: column headings, one for each of the W words.
-        weights: (R, W), from 0 to 1.
-        rows: headings of the R rows; None to use `words`.
+    The columns are headed by `words`, and so are the rows unless `rows` is given.
     """
     from anaphora.report.page.offline import weight_colours
 
@@ -65,10 +62,7 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return words as HTML with a background coloured by value: orange if negative, otherwise blue.
-
-    The intensity of the colour is relative to the largest absolute value.
-    """
+    """Return words as HTML, orange if their value is negative, otherwise blue; the largest has the most colour."""
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []
     for word, value in zip(words, values, strict=True):

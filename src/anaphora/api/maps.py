@@ -149,10 +149,7 @@ class SentenceAttention:
         return self._ranked(rows, columns)
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort the heads of layers with attention by the weight from words `rows` to words `columns`, largest first.
-
-        Words are given by index. The weight is averaged over the rows and summed over the columns.
-        """
+        """Sort the heads of layers with attention by the mean over `rows` of the sum of the weights on `columns`."""
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")
@@ -384,7 +381,7 @@ def labelled_attention(
 ) -> SentenceAttention:
     """Label the axes of attention maps over tokens, (L, H, T, T); merge tokens into words if `by` is "word".
 
-    If `own_words` is given, tokens are merged into these words.
+    The words are `own_words` if given.
 
     Raises:
         UserError: `by` is unknown, `own_words` is given with by="token", or the words do not fit the text or tokens.

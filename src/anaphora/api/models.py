@@ -91,8 +91,7 @@ def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, devic
     An `OpenRun` is returned unchanged. The last four models opened by name are cached.
 
     Raises:
-        UserError: the model does not exist, cannot be read or is not of a supported type, or the device is not
-            available.
+        UserError: the model does not exist, cannot be read or is not of a supported type, or the device is missing.
     """
     if isinstance(model, OpenRun):
         return model
@@ -115,10 +114,10 @@ _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 
 
 def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
-    """Return the path, the modification time in ns and the size in bytes of each file that belongs to a model.
+    """Return path, modification time in ns and size in bytes of each file of a model; none for a model on the Hub.
 
-    These are the files with a suffix in `_KINDS_READ` in the model's folder and in its subfolders "en" and "zh", which
-    hold the head chosen for a language, if there is one. The tuple is empty for a model on the Hub.
+    These are the files with a suffix in `_KINDS_READ` in its folder and in the subfolders "en" and "zh", which hold the
+    head chosen for a language.
     """
     if name.startswith(HUB_PREFIX):
         return ()

@@ -141,10 +141,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert the pronouns to resolve to examples; return each example with one span for each of its candidates.
-
-    The span is that of the candidate's first mention. The spans are in the order in which the candidates were given.
-    """
+    """Convert the pronouns to examples, each with the first mentions of its candidates in the order given."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []
@@ -171,10 +168,7 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
 
 
 def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
-    """Return the parts of each text outside the model's vocabulary, and the probabilities for each pronoun, (N, M + 1).
-
-    The first M columns of the probabilities are for the candidates, the last is for "none of them".
-    """
+    """Return the parts of each text outside the vocabulary, and the probabilities, (N, M + 1), "none of them" last."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason
@@ -191,10 +185,7 @@ def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[t
 
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language.
-
-    The last column is for "none of them".
-    """
+    """Return a run's log-probabilities, (N, M + 1), "none of them" last, divided by the language's temperature."""
     logs = log_probabilities(run.model, encode(run, examples), run.config.batching)
     temperatures = answer_temperatures(run)
     divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])
@@ -203,10 +194,7 @@ def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
-
-    The last column, which stands for "none of them", is -inf.
-    """
+    """Return a language model's mean log-probability per token of each candidate, (N, M + 1), and -inf at the end."""
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):
         if id(example) not in answered:

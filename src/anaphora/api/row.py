@@ -129,10 +129,7 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 
 
 def check_apart(attending: str | int, attended: str | int, shared: Sequence[str], text: str) -> None:
-    """Check that no shared word of a map holds two mentions that have no character in common.
-
-    A tokenizer may put several words of a text into one token.
-    """
+    """Raise UserError if two mentions without a common character are parts of one word of a map (one token)."""
     from anaphora.data.own_sentence import find_span
 
     if not shared or attending == attended or not (isinstance(attending, str) and isinstance(attended, str)):
@@ -151,8 +148,8 @@ def marked_words(
 ) -> tuple[CandidateWords, CandidateWords, str]:
     """Return the words of antecedents, the words of other candidates, and the role of the query words, for a figure.
 
-    The role of the query words (`attending`) is "pronoun" if they include the pronoun's first word, otherwise
-    "attending word". In the latter case, both lists of candidate words are empty.
+    The role is "pronoun" if the query words (`attending`) include the pronoun's first word; otherwise it is "attending
+    word", and both lists are empty.
     """
     if example is not None and attending is not None:
         pronoun, antecedents, others = word_roles(example, spans)
@@ -164,11 +161,9 @@ def marked_words(
 def text_units(
     text: str, tokens: TokenizedText, by: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """Return the units of a text (words or tokens), their spans, and the index of each token's unit.
+    """Return the U units of a text (words or tokens), their spans, and each token's unit index, (T,).
 
-    Returns:
-        U units, U character spans, and the unit index of each of T tokens, (T,), from 0; a special token is a unit of
-        its own.
+    A special token is a unit of its own.
 
     Raises:
         UserError: `by` is neither "word" nor "token".
@@ -194,11 +189,9 @@ def strongest(words: Sequence[str], values: NDArray[np.float32], count: int) -> 
 def requested_head(
     layer: int | None, head: int | None, chosen: Head | None, layers: Sequence[int], heads: int, model: str
 ) -> Head:
-    """Return the requested head; a missing layer or head index is taken from the chosen head.
+    """Return the requested head after checking that it exists; a missing index is taken from the chosen head.
 
-    Args:
-        layers: indices of the layers that have attention.
-        heads: number of heads per layer.
+    `layers` are those with attention.
 
     Raises:
         UserError: the head does not exist, its layer has no attention, or an index is missing and no head was chosen.

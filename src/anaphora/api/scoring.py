@@ -195,9 +195,7 @@ def score_on(
 ) -> Scores:
     """Score the heads of a model that is already loaded; `causal_items` and `untrained` are as in `score`.
 
-    Args:
-        splits: items from `read_splits`.
-        chosen: head to measure; None to choose one on the development split.
+    `splits` are those of `read_splits`; if `chosen` is None, a head is chosen on the development split.
 
     Raises:
         UserError: the head does not exist, or no main item (`Example.is_main`) can be scored; also the errors of
@@ -232,11 +230,8 @@ def score_on(
 def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits:
     """Load the training, development and evaluated split of a corpus.
 
-    Development items whose text and pronoun also occur in the evaluated split are removed.
-
-    Args:
-        items: approximate number of items per split; items of the same document passage or of the same quad (a scene in
-            every combination of cue and candidate order) are kept together. None for all items.
+    Development items whose text and pronoun also occur in the evaluated split are removed. `items`, if given, is the
+    approximate number of items per split, as in `score`.
 
     Raises:
         UserError: the data cannot be read or have no pronouns with candidates, the development or the evaluated split
@@ -262,8 +257,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
     """Return the pronouns' attention rows, and the answers of a run's prediction head as candidate indices.
 
-    The index is -1 for "none of them". The answers are None for a `transformers` model, and for a run whose prediction
-    head does not score candidates.
+    The index is -1 for "none of them". A `transformers` model, and a run whose head scores no candidates, have no
+    answers.
 
     Raises:
         UserError: the model cannot process a text, or has no attention maps.
@@ -275,10 +270,7 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return (the subject of the causal tests, None), or (None, the reason) if the tests are not possible.
-
-    The subject is the model together with about `most` of the examples.
-    """
+    """Return (model with about `most` examples for the causal tests, None), or (None, why they are not possible)."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -304,10 +296,7 @@ def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | 
 
 
 def why_untested(model: AnyModel) -> UserError | None:
-    """Return an error that says why a model cannot choose among candidates; None if the model can choose.
-
-    The causal tests require a model that can choose.
-    """
+    """Return why a model cannot choose among candidates, which the causal tests require; None if it can."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.editable import why_no_answer
@@ -325,11 +314,7 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples; return all if `most` is None.
-
-    In a coreference corpus, the examples of one text are sampled together; in other corpora, the examples of one group,
-    such as a quad.
-    """
+    """Sample about `most` examples, if given, without dividing texts (coreference) or groups, such as quads."""
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

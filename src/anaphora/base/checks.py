@@ -33,9 +33,7 @@ def whole_number(name: str, value: object) -> int:
 
 
 def plain_list(name: str, value: object) -> list[Any]:
-    """Convert a list, array, tensor or other iterable to a list.
-
-    Arrays and tensors, even inside nested lists, become lists of Python numbers; other entries stay the same.
+    """Convert an iterable to a list; arrays and tensors, even in nested lists, become lists of Python numbers.
 
     Raises:
         UserError: the value is a string, a mapping, an array or tensor without dimensions, or not iterable.

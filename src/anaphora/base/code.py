@@ -17,10 +17,7 @@ def code_digest(*names: str) -> str:
     """Return a hash of the compiled code of modules or packages, and of all `anaphora` modules that they import.
 
     Modules that are imported indirectly count too; imports under TYPE_CHECKING do not. Comments, docstrings and
-    formatting do not affect the hash.
-
-    Args:
-        names: dotted module names, for instance "anaphora.analysis"; a package includes all its modules.
+    formatting do not affect the hash. `names` are dotted, such as "anaphora.analysis"; a package includes its modules.
     """
     total = hashlib.sha256()
     for path in modules_behind(*names):

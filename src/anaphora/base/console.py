@@ -37,10 +37,7 @@ def headed_table(
 
 
 def print_table(table: Table) -> None:
-    """Print a table that may be as wide as the console, but at least 200 characters.
-
-    In a narrower terminal, long lines of the table wrap.
-    """
+    """Print a table that may be as wide as the console, but at least 200 characters, which narrower terminals wrap."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:
@@ -52,8 +49,8 @@ def print_table(table: Table) -> None:
 def wrapped(text: str, width: int) -> str:
     """Break a text with Chinese into lines of at most `width` columns; return other texts unchanged.
 
-    Rich breaks lines at blanks, which in Chinese stand only around numbers and foreign words, so its lines would often
-    be half empty. Here a line may end after any Chinese character, unless a closing mark follows.
+    Rich breaks lines at blanks, which are rare in Chinese. Here a line may end after any Chinese character, unless a
+    closing mark follows.
     """
     if not WIDE_CHARACTER.search(text):
         return text

@@ -39,19 +39,14 @@ class RunsDevice:
 
 
 def evaluation_device(device: str) -> Device:
-    """Return the device on which a trained run is evaluated, given the run's setting `device`.
-
-    The result is CUDA if the setting is "cuda" and CUDA is available; otherwise, also for "auto", it is the CPU.
-    """
+    """Return CUDA for evaluation if the run's setting is "cuda" and CUDA is available; otherwise the CPU."""
     import torch
 
     return Device(device="cuda" if device == "cuda" and torch.cuda.is_available() else "cpu")
 
 
 def refuse_missing_device(name: str) -> None:
-    """Refuse, without importing torch, a device that this machine obviously does not have.
-
-    `torch_device` makes the final check.
+    """Refuse, without importing torch, a device that this machine obviously lacks; `torch_device` checks finally.
 
     Raises:
         UserError: this machine does not have the device.

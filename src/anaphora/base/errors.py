@@ -14,12 +14,8 @@ LONGEST_MESSAGE = 500  # maximum number of characters of an error message, since
 class UserError(ValueError):
     """Error in a setting, a file or a command, shown in one line without a traceback; exit status 2.
 
-    The command line shows the message in English. For a message that a page may show, mark it with `N_` and pass its
-    values separately, so that the page can translate it.
-
-    Args:
-        message: the message, or with `values` a format string such as "{name} ({value}) must be a text".
-        values: values of the format string's named fields.
+    The command line shows the message in English. A message that a page may show is marked with `N_`; it is then a
+    format string such as "{name} ({value}) must be a text", whose `values` are separate so that it can be translated.
     """
 
     exit_status = 2
@@ -43,10 +39,7 @@ class FailedRunsError(UserError):
 
 
 def shortened(message: str) -> str:
-    """Remove the middle of a long message.
-
-    The start of a message names the setting or file, and the end the allowed values; both remain.
-    """
+    """Remove the middle of a long message; the setting or file at the start and what is allowed at the end stay."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2
@@ -66,8 +59,7 @@ def one_line(error: BaseException) -> str:
 def pip_install(what: str) -> str:
     """Return the command that installs a package for the running Python.
 
-    The command contains the path of this Python, since `pip` on the search path may belong to another installation.
-    Extras of this package can be installed by name, even if the package was installed from a checkout.
+    It contains the path of this Python, since `pip` on the search path may belong to another installation.
     """
     path = Path(sys.executable or "python")
     here = Path.cwd()

@@ -1,9 +1,8 @@
 """Atomic file writes, and directories locked for one process at a time.
 
-Content is first written to a hidden draft file in the folder of the destination; the writing process locks the draft.
-An unlocked draft was left by a killed process; the next process that writes to the folder, or locks the folder, removes
-the draft. On Windows drafts are not locked, and drafts of killed processes are not removed. A path that cannot be
-written raises a `UserError`.
+Content is first written to a hidden draft file in the folder of the destination, which the writing process locks. An
+unlocked draft was left by a killed process; the next process that writes to or locks the folder removes it. On Windows
+drafts are neither locked nor removed later. A path that cannot be written raises a `UserError`.
 """
 
 from __future__ import annotations
@@ -42,10 +41,8 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 def atomic_write(path: Path) -> Iterator[Path]:
     """Yield a draft file that replaces `path` if the `with` block succeeds, and is removed otherwise.
 
-    The draft is flushed to disk before it replaces the file. The file's permissions follow the umask.
-
-    Raises:
-        UserError: the file cannot be written, or the `with` block raised an OSError.
+    The draft is flushed to disk before it replaces the file. The file's permissions follow the umask. An OSError in the
+    `with` block becomes a `UserError`.
     """
     with _os_errors_as_user_errors(path):
         _refuse_other_than_file(path)
@@ -60,9 +57,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 def atomic_directory(path: Path) -> Iterator[Path]:
     """Yield a draft directory that becomes `path` if the `with` block succeeds, and is removed otherwise.
 
-    Raises:
-        UserError: the directory cannot be written, `path` exists and is not empty, or the `with` block raised an
-            OSError.
+    A path that exists and is not empty, and an OSError in the `with` block, raise a `UserError`.
     """
     with _os_errors_as_user_errors(path), _new_draft(path.parent, None) as draft:
         yield draft
@@ -80,11 +75,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write indented JSON atomically.
-
-    Raises:
-        ValueError: the content has NaN or infinities, which JSON lacks.
-    """
+    """Write indented JSON atomically; raise ValueError for NaN and infinities, which JSON lacks."""
     write_text(path, json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
@@ -95,10 +86,7 @@ def stored_settings(settings: DataclassInstance) -> dict[str, Any]:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write rows as CSV atomically; None becomes an empty field.
-
-    The columns are the keys of all rows, in order of first appearance.
-    """
+    """Write rows as CSV atomically, with the keys of all rows as columns; None becomes an empty field."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\n")
@@ -113,10 +101,8 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
     """Parse JSON text.
 
-    Args:
-        where: source of the text, for error messages.
-        of_file: whether the text is a whole file, so that error messages also name the line.
-        constant: function that converts NaN and infinities, which JSON lacks; by default they become floats.
+    `where` names the source in errors, with a line if the text is a whole file (`of_file`). `constant` converts NaN and
+    infinities, which JSON lacks; by default they become floats.
 
     Raises:
         UserError: the text is not JSON, is nested too deeply, or has a NUL character, a lone surrogate or an integer
@@ -144,11 +130,9 @@ def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callab
 
 
 def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
-    """Read a JSON file; unlike Python's parser, reject NaN and infinities.
+    """Read a JSON file of a given shape (`shape_problem`); unlike Python's parser, reject NaN and infinities.
 
-    Args:
-        shape: required shape of the content, see `shape_problem`.
-        way_out: advice in the error message about a damaged file.
+    `way_out` is advice in the error message about a damaged file.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -233,8 +217,8 @@ def check_writable(path: Path) -> None:
 def locked_directory(directory: Path) -> Iterator[None]:
     """Lock a directory against other processes during the `with` block; create the directory if it is missing.
 
-    A new directory that is still empty after the block is removed. Drafts that a killed process left in the directory
-    are removed first. On a file system without locks, a printed notice replaces the lock.
+    A new directory that is still empty after the block is removed. On a file system without locks, a printed notice
+    replaces the lock.
 
     Raises:
         UserError: another process holds the lock, or the directory cannot be written.
@@ -270,10 +254,7 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 
 def _locked_file(directory: Path) -> int:
-    """Open and lock a directory's lock file, and return the file's descriptor; create a missing directory.
-
-    On a file system without locks, the file is only opened, and a notice is printed.
-    """
+    """Return the descriptor of a directory's locked lock file; without locks, print a notice and only open it."""
     while True:
         directory.mkdir(parents=True, exist_ok=True)
         try:

@@ -17,11 +17,7 @@ _ANSWER_HOLDS_SECONDS = 10.0  # lifetime of a cached answer, so that a command w
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import the optional dependency `transformers`.
-
-    Raises:
-        UserError: `transformers` is not installed; the message names the `extra` of this package that installs it.
-    """
+    """Import `transformers`; raise UserError that names the `extra` of this package if it is not installed."""
     try:
         return import_module("transformers")
     except ImportError:
@@ -38,17 +34,14 @@ def no_folder_error(setting: str, name: str) -> UserError:
 
 
 def pickle_advice(pickles: Sequence[str]) -> str:
-    """Return the end of a message about a missing safetensors file: advice to convert a pickle file.
-
-    `pickles` has the names of the model's pickle files; if it is empty, return "".
-    """
+    """Return the end of a message about a missing safetensors file: advice to convert a pickle, if there is one."""
     return f"; {pickles[0]} is a pickle, which may run code: convert it to safetensors" if pickles else ""
 
 
 def is_reachable() -> bool:
-    """Return whether the Hub, or the server in HF_ENDPOINT, answers within `TIMEOUT_SECONDS`.
+    """Return whether the Hub or the server in HF_ENDPOINT answers in time; False if HF_HUB_OFFLINE is set.
 
-    The result is False if HF_HUB_OFFLINE is set. It is cached for up to ten seconds.
+    The result is cached for up to ten seconds.
     """
     from huggingface_hub import constants
 

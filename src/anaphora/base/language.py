@@ -72,9 +72,9 @@ def words_of(text: str) -> Iterator[tuple[int, int]]:
 def is_inside_word(text: str, place: int) -> bool:
     """Return whether a character offset is inside a word or number, like offset 3 of "Berlin".
 
-    Word boundaries are before and after every character that is not a letter or digit, even a hyphen; between letters
-    and digits; between scripts; and before and after each letter of a script without spaces, because its words are
-    unknown. An offset between a letter and its combining mark is inside the word, except after a Chinese character.
+    Word boundaries are next to every character that is not a letter or digit, even a hyphen; between letters and
+    digits; between scripts; and between letters of a script without spaces, because its words are unknown. An offset
+    between a letter and its combining mark is inside the word, except after a Chinese character.
     """
     if not 0 < place < len(text):
         return False
@@ -148,8 +148,7 @@ def language_of(text: str) -> str:
 def is_contradicted(language: str, text: str) -> bool:
     """Return whether a text's letters rule out `language`: "en" if all are Chinese, "zh" if none is East Asian.
 
-    A text without letters rules out no language; tokens like [MASK] are ignored. An English text may contain Chinese
-    names, and a Chinese text English names.
+    Tokens like [MASK] are ignored. English texts may have Chinese names, and Chinese texts English ones.
     """
     letters = [character for character in _SPECIAL_WORD.sub("", text) if character.isalpha()]
     if language == "zh":

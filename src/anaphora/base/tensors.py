@@ -21,10 +21,7 @@ _ARRAYS = "arrays"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
-    """Write arrays atomically, with a hash of the arrays in the file's metadata.
-
-    The metadata also holds `files`: hashes of related files by name.
-    """
+    """Write arrays atomically, with a hash of them and the hashes `files` of related files in the metadata."""
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})
@@ -34,13 +31,9 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
 
 
 def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read arrays, and compare their hash with the stored hash if the file has one.
+    """Read arrays and the stored hashes of related files, by name, after comparing the arrays with their own hash.
 
-    Args:
-        way_out: advice in the error message about a damaged file.
-
-    Returns:
-        The arrays by name, and the stored hashes of related files by name.
+    `way_out` is advice in the error message about a damaged file.
 
     Raises:
         FileNotFoundError: the file does not exist.

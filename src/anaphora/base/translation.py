@@ -30,8 +30,7 @@ _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 def interface_language() -> str:
     """Return the language of the interface, set on the command line or in the environment; English by default.
 
-    If the setting requests pages in both languages, it is ignored here. The locale is also ignored, so that the output
-    is the same on every machine.
+    A setting of both languages is ignored, and so is the locale: the output is the same on every machine.
     """
     settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
     named = settings[-1].strip("'\"") if settings else None
@@ -70,10 +69,7 @@ def spoken_language() -> str:
 
 
 def _(message: str) -> str:
-    """Translate a message into the current language.
-
-    Fill in values afterwards: `_("{count} jobs are submitted").format(count=3)`.
-    """
+    """Translate a message; fill in values afterwards: `_("{count} jobs are submitted").format(count=3)`."""
     return in_language(message, spoken_language())
 
 

@@ -37,12 +37,9 @@ class BlockSteps:
         return labelled_matrix(name, values[0], self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Add the steps from a block's input to its first residual sum; attention is shown for one head.
+        """Add the steps from a block's input, (1, T, W), to its first residual sum, showing one head's attention.
 
-        The input, `hidden`, has the shape (1, tokens, width).
-
-        Returns:
-            The residual sum, and the concatenated outputs of the heads, (1, tokens, width).
+        Return the sum, and the concatenated outputs of the heads, (1, T, W).
 
         Raises:
             UserError: the block has no attention.
@@ -115,12 +112,9 @@ class BlockSteps:
         return residual, mixed
 
     def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
-        """Add the steps from the first residual sum to the block's output, and return the output: (1, tokens, width).
+        """Add the steps from the first residual sum to the block's output; return the output, (1, T, W).
 
-        Args:
-            hidden: input of the block, (1, tokens, width).
-            mixed, summed: concatenated outputs of the heads, and residual sum, from `add_attention`.
-            layer: index of the block.
+        `hidden` is the block's input; `mixed` and `summed` come from `add_attention`.
         """
         block, steps = self.block, self.steps
         norm = _("norm")

@@ -29,9 +29,7 @@ from anaphora.model.attention import attend, masked_softmax, merge_heads, split_
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:
     """Return the walk-through of a calculation, in the language that `spoken_in` has set.
 
-    Args:
-        head: index of the head whose steps are shown.
-        row: label or index of the attention row that the steps follow; None for the row that the calculation names.
+    `row` is the label or index of the attention row that the steps follow; None for the row that the calculation names.
 
     Raises:
         UserError: the head or row does not exist, or the calculation lists errata for a step that does not exist.

@@ -41,11 +41,7 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text of a walk-through.
-
-    `example` holds the pronoun and the candidates of the text; it is None if no pronoun is to be resolved.
-    `is_detected` is True if the pronoun was detected automatically.
-    """
+    """Text of a walk-through, with its pronoun and candidates, if any; the pronoun may have been detected."""
 
     text: str
     example: Example | None = None
@@ -55,10 +51,8 @@ class SentenceQuery:
 def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
     """Return the walk-through of one head of a trained run, in the language that `spoken_in` has set.
 
-    Args:
-        layer, head: indices from 0.
-        row: attention row that the steps follow: a token, a word (which stands for its first token), or a token index
-            from 0; None for the row of the pronoun.
+    Layer and head are counted from 0. `row` is the attention row that the steps follow: a token, a word (which stands
+    for its first token), or a token index from 0; None for the row of the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
@@ -137,10 +131,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the label and the token indices of each unit of the text, for the sum of attention weights per unit.
-
-    A unit is a word, a special token, or a mention of a candidate (one or more words).
-    """
+    """Return the label and the token indices of each unit: a word, a special token or a mention of a candidate."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -196,10 +187,9 @@ def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | No
 
 
 def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> str | None:
-    """Return a note on candidates that the vocabulary lacks and that are split into characters; None if there are none.
+    """Return a note on candidates that are split into characters because the vocabulary lacks them, if any.
 
-    Every Chinese token counts as a word, so in a text without spaces only the candidates show which characters form a
-    word.
+    In a text without spaces only the candidates show which characters form a word.
     """
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]

@@ -53,9 +53,8 @@ class Calculation:
         scale: factor of the scores; None to divide them by the square root of d_k.
         row: index of the attention row that the steps follow.
         slips: errata of the published calculation, keyed by name of the step.
-        sentence: a sentence for the walk-through of a trained run, which a built-in example may have. It is a mapping
-            with `text` and either `pronoun` and `candidates` or `word`, the word whose attention row the steps follow;
-            empty if there is no sentence.
+        sentence: a sentence for the walk-through of a trained run: `text` and either `pronoun` and `candidates` or
+            `word`, the word whose attention row the steps follow; empty if there is no sentence.
     """
 
     name: str
@@ -186,7 +185,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row that is given by its label, in upper or lower case, or by its index.
+    """Return the index of a row, given by its label, in upper or lower case, or by its index.
 
     Raises:
         UserError: no row has that label or index.

@@ -1,7 +1,7 @@
 """Walk-throughs of attention as text for the terminal, or as an offline HTML page.
 
-The terminal shows a short summary, or all steps with their matrices. The HTML page draws each matrix as a grid. The
-steps follow the attention row of one query token, which is highlighted in the matrices.
+The terminal shows a short summary, or all steps with their matrices, which the HTML page draws as grids. The attention
+row of one query token, which the steps follow, is highlighted.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
-    The weights are those of the row that the steps follow (`Walkthrough.row`), or the average of the pronoun's rows if
-    it has several. At most `_MAX_WEIGHTS` weights and answers are printed, with `digits` decimals. If there is an
-    answer, the last line says that the weights do not explain it.
+    The weights are those of the row that the steps follow, or the average of the pronoun's rows if it has several. At
+    most `_MAX_WEIGHTS` are printed. After an answer, the last line says that the weights do not explain it.
     """
     _print_heading(console, walk, walk.notes)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -185,10 +184,7 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return the indices of the rows or columns to show, if at most `most` of `count` fit.
-
-    If not all fit, the list ends with None, which stands for the rows or columns left out, and the last index.
-    """
+    """Return the indices of `most` of `count` rows or columns; None before the last stands for those left out."""
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]
@@ -241,10 +237,7 @@ _page_words = translated(
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return a matrix as JSON for the script of the page, with slightly more digits than the page shows.
-
-    `entry` is the JSON of the same matrix with all digits (`Matrix.plain`).
-    """
+    """Return the JSON `entry` of a matrix with fewer digits, slightly more than the page shows."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

@@ -59,13 +59,9 @@ def projection_step(
     projected: Tensor,
     columns: tuple[str, ...] = (),
 ) -> Step:
-    """Return the step that computes the queries, keys or values of one head, by a matrix product and a bias.
-
-    In shapes, T is the number of tokens, W the width and D the number of features per head.
+    """Return the step that projects `read` to the queries, keys or values (`letter` "Q", "K" or "V") of one head.
 
     Args:
-        letter: "Q", "K" or "V".
-        read: matrix to be projected, with labelled axes.
         weight: (W, D) weight of the projection; None if queries, keys or values are not projected.
         bias: (D,) or None.
         projected: (T, D) result.
@@ -124,8 +120,8 @@ def attention_steps(
     """Return the steps from queries, keys and values to the output of one head.
 
     Args:
-        query: (1, H, Q, D) queries: H heads, Q queries, D features per head.
-        key, value: (1, H, T, D) keys and values of T tokens.
+        query: (1, H, Q, D).
+        key, value: (1, H, T, D).
         bias: bias of the scores, broadcastable to (1, H, Q, T), or None.
         scale: factor of the dot products; None to divide them by the square root of D.
     """
@@ -232,13 +228,9 @@ def attention_steps(
 
 
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
-    """Return two steps: the attention maps of all heads, and the concatenation of the outputs of all heads.
+    """Return two steps: the attention maps of all heads, (1, H, Q, T), and their concatenated outputs, (1, H, Q, D).
 
-    Args:
-        labels: labels of the matrices.
-        weights: (1, H, Q, T) attention maps of H heads, for Q queries and T tokens.
-        mixed: (1, H, Q, D) outputs of the heads, with D features each.
-        head: index of the head that the previous steps show.
+    The previous steps show the head `head`.
     """
     count = weights.shape[1]
     maps = [

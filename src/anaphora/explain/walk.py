@@ -1,7 +1,6 @@
 """Walk-through of attention as plain data: steps, each a formula of matrices and operators.
 
-The attention map has Q rows; the steps follow one of them, called the current row. Nothing is computed here: the values
-come from the encoder's own functions.
+The attention map has Q rows; the steps follow one of them, the current row.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ class Matrix:
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
         values: (rows, columns); or (queries, rows, columns) if there is a matrix for each row of the attention map.
-        rows, columns: labels of the rows and of the columns.
         axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
             the same length.
         followed: whether the rows belong to the query tokens, so that one of the rows is the one that the steps follow.
@@ -38,10 +36,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as one matrix, (rows, columns).
-
-        If there is a matrix for each row of the attention map, the one for `row` is returned.
-        """
+        """Return the values as one matrix, (rows, columns): the one for `row` if each row of the map has its own."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -91,11 +86,7 @@ class Step:
         return last
 
     def matrix(self, name: str) -> Matrix:
-        """Return the first matrix with the given name.
-
-        Raises:
-            UserError: the step has no such matrix.
-        """
+        """Return the first matrix with the given name; raise UserError if there is none."""
         matrices = [part for part in self.parts if isinstance(part, Matrix)]
         for matrix in matrices:
             if matrix.name == name:
@@ -126,8 +117,7 @@ class Walkthrough:
         title, about: heading and introduction.
         queries: labels of the query tokens, which have one row each in the attention map.
         row: index of the row of the attention map that the steps follow.
-        units: label of each word or candidate, and indices of its columns in the attention map; empty if each column is
-            a unit of its own.
+        units: label of each word or candidate, and indices of its columns in the map; empty if each column is a unit.
         pronoun_rows: the pronoun and its rows, if it has several; the summary averages them.
         step_notes: notes about the steps, which the summary leaves out.
     """
@@ -145,11 +135,7 @@ class Walkthrough:
     step_notes: tuple[str, ...] = ()
 
     def step(self, name: str) -> Step:
-        """Return the step with the given name.
-
-        Raises:
-            UserError: there is no such step.
-        """
+        """Return the step with the given name; raise UserError if there is none."""
         for step in self.steps:
             if step.name == name:
                 return step

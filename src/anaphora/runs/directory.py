@@ -78,10 +78,7 @@ class Run:
 
     @property
     def files(self) -> RunFiles:
-        """Return the paths of the run's own files: those in `origin`, or in `directory` if `origin` is None.
-
-        New measurements are always written to `directory`.
-        """
+        """Return the paths of the run's files in `origin` or else in `directory`, which gets all new measurements."""
         return RunFiles(self.origin or self.directory)
 
     @property
@@ -118,7 +115,7 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
 def locked_run(directory: Path) -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
-    A finished run has checkpoints only if its process was killed just before deleting them.
+    They are left over if its process was killed just before deleting them.
     """
     layout = RunFiles(directory)
     with locked_directory(directory):
@@ -128,20 +125,13 @@ def locked_run(directory: Path) -> Iterator[None]:
 
 
 def tidy(directory: Path) -> None:
-    """Remove the files that a killed process has left in a run directory.
-
-    Nothing is removed if the directory is locked or cannot be written.
-    """
+    """Remove the files of a killed process from a run directory, unless it is locked or cannot be written."""
     with suppress(UserError), locked_run(directory):
         pass
 
 
 def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:
-    """Write a model's weights atomically, with a hash of the weights.
-
-    If `tokenizer`, the path of the tokenizer's file, is given, a hash of this file is written too. Tied weights are
-    written once.
-    """
+    """Write a model's weights atomically, tied weights once, with their hash and that of the file `tokenizer`."""
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
 
@@ -169,8 +159,8 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
     Args:
         directory: folder of the run or of the weights; "hf://owner/name" for a model on the Hugging Face Hub, which is
-            downloaded; or "shipped" for the run inside the package. Measurements on a local run are written to the
-            folder of the run; measurements on any other model are written to the folder that `results_folder` returns.
+            downloaded; or "shipped" for the run inside the package. Measurements are written to the folder of a local
+            run, or else to `results_folder`.
         device: device for the model, by default the CPU.
 
     Raises:
@@ -195,10 +185,7 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
 
 def results_folder(name: str) -> Path:
-    """Return the folder for measurements on a model whose own folder must not be written to.
-
-    It is outputs/<owner>--<name> for a model on the Hugging Face Hub, otherwise outputs/<name of the model's folder>.
-    """
+    """Return the folder outputs/<owner>--<name> (Hub) or outputs/<folder> for measurements on a foreign model."""
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
@@ -218,11 +205,9 @@ def _stored_run(directory: Path) -> Run:
 
 
 def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output: bool) -> None:
-    """Load the weights of a run into a model; 16-bit values become float32.
+    """Load the weights of a run from the file `path` into a model; 16-bit values become float32.
 
-    Args:
-        path: file of the final weights, or of the best weights so far.
-        tied_output: whether the output layer shares the weights of the token embedding; if so, the file has them once.
+    With `tied_output`, output layer and token embedding share weights, which the file has once.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -250,8 +235,6 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
 
 def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
-
-    Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
 
     Raises:
         UserError: a file is missing or broken, or our encoder does not support the model.
@@ -309,8 +292,7 @@ _RECORD = {
 def objective(directory: Path, name: str) -> float:
     """Return the value that a sweep minimises, measured at the checkpoint whose weights a finished run has stored.
 
-    Args:
-        name: "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
+    `name` is "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
 
     Raises:
         UserError: the objective was not measured, or the run has no training record.

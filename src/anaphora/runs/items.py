@@ -32,10 +32,7 @@ from anaphora.settings.model.encoder import check_length
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """Examples that a command uses, sampled from each split if their number is limited.
-
-    `split` is the name of the split to evaluate, and `measured` has the examples of this split.
-    """
+    """Examples that a command uses, sampled if their number is limited; `measured` are those of the split `split`."""
 
     training: Sequence[Example]
     development: Sequence[Example]
@@ -44,9 +41,10 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus with the settings `data`; by default, the corpus on which the run was trained.
+    """Return the corpus with the settings `data`; by default, the training corpus, after checking that it is unchanged.
 
-    If `data` is not given, a UserError is raised if the training items of the corpus have changed since training.
+    Raises:
+        UserError: the training items of the run's own corpus have changed since training.
     """
     return load_corpus(data) if data else read_training_corpus(run.files.directory, run.config.data)
 
@@ -80,10 +78,8 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
     """Return the training, development and evaluation examples that a command uses.
 
-    Args:
-        data: settings of the corpus; by default those of the corpus on which the run was trained.
-        items: approximate number of items per split; groups of items are not divided. By default, the limit in the
-            run's settings, or all items if there is no limit.
+    `data` are those of the run by default. `items` is the approximate number per split, without dividing groups; by
+    default, it is the limit in the run's settings, if any.
 
     Raises:
         UserError: the data have no pronoun items or cannot be read, the split is empty, or the run's own data have
@@ -117,19 +113,14 @@ def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
 
 
 def analysis_code_digest(*more: str) -> str:
-    """Return a hash of the code that can change the results of the analysis, and of torch's version.
-
-    This code is that of `anaphora.analysis`, of the modules named in `more`, and of all modules of this package that
-    these import.
-    """
+    """Return a hash of torch's version and of the code of `anaphora.analysis`, the modules `more` and their imports."""
     return hashlib.sha256(f"{code_digest('anaphora.analysis', *more)} {torch.__version__}".encode()).hexdigest()[:16]
 
 
 def weights_digest(run: Run) -> str:
-    """Return a hash of the file `run.files.weights`; if there is no such file, the hash that `model_digest` returns.
+    """Return a hash of the file with the weights; `model_digest` if there is none or the weights are pretrained.
 
-    For pretrained weights, the result is always that of `model_digest`, so that a model has the same hash in a local
-    folder and on the Hugging Face Hub.
+    A pretrained model so has the same hash in a local folder and on the Hugging Face Hub.
     """
     has_file = not run.is_pretrained and run.files.weights.exists()
     return file_digest(run.files.weights)[:16] if has_file else model_digest(run)
@@ -151,10 +142,7 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
 
 
 class StoredExamples(Sequence[Example]):
-    """Examples of a cached split, decoded together when one of them is accessed for the first time.
-
-    `numbers` has the indices of the examples in the split; if None, all examples of the split are used.
-    """
+    """Examples of a cached split, or those with the indices `numbers`, decoded together on first access."""
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers

@@ -27,8 +27,7 @@ _LISTED = 3  # most directories that a message lists
 def refuse_missing(settings: Any) -> None:
     """Check that the runs, data files and devices named in a command's settings exist.
 
-    This quick check runs before torch is imported; the command itself checks more thoroughly. Models on the Hugging
-    Face Hub are not looked up here.
+    This quick check runs before torch is imported; models on the Hugging Face Hub are not looked up.
 
     Raises:
         UserError: a run, a file or the device is missing, or a run is listed twice.

@@ -1,7 +1,7 @@
 """Exported runs, whose settings are in a config.json in the format of `transformers`.
 
-A run directory has a config.yaml instead of this file; all code that reads a run supports both files. Importing this
-module does not import torch.
+A run directory has a config.yaml instead; all code that reads a run supports both. Importing this module does not
+import torch.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ def published_settings(run: Any, place: str) -> Config:
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
     """Return the content of config.json: the run's settings, and the model's shape in the fields of `transformers`.
 
-    Absolute paths and paths in a home folder are reduced to their last part, so that they do not reveal folders of the
-    training machine.
+    Absolute paths and paths in a home folder are reduced to their last part, so that they reveal no folders.
     """
     return {
         "model_type": MODEL_TYPE,
@@ -86,10 +85,7 @@ def without_folders(config: Config) -> Config:
 
 
 def data_without_folders(data: Data) -> dict[str, Any]:
-    """Return the settings of a corpus as plain values, with every path reduced to its last part.
-
-    Names of corpora on the Hugging Face Hub are not changed.
-    """
+    """Return the settings of a corpus as plain values, with paths, except Hub names, reduced to their last part."""
     plain: dict[str, Any] = _with_paths(asdict(data), _file_name, "data")
     return plain
 
@@ -113,10 +109,9 @@ def _without_own_folders(path: str) -> str:
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Apply `shown` to every path in plain settings.
+    """Apply `shown` to every path in plain settings: a string whose dotted setting name is in `PATHS`.
 
-    A string is a path if the dotted name of its setting is in `PATHS`. `setting` is the dotted name of the setting, or
-    group of settings, whose value is `plain`.
+    `setting` is the dotted name of the setting, or group of settings, whose value is `plain`.
     """
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}

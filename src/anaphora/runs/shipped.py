@@ -35,11 +35,7 @@ class Release:
 
 
 def shipped_folder() -> Path:
-    """Return the folder of the run inside the package.
-
-    Raises:
-        UserError: this installation has no packaged run.
-    """
+    """Return the folder of the run inside the package; raise UserError if this installation has none."""
     if not (FOLDER / RELEASE).exists():
         raise UserError(
             f"run={SHIPPED}: {FOLDER / RELEASE} is missing, so there is no run inside the package; {_WAY_OUT}, or "

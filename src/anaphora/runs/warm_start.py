@@ -36,7 +36,7 @@ def locate_model(name: str, setting: str) -> Path:
 
     Raises:
         UserError: the model does not exist or cannot be downloaded, or its folder has neither config.yaml nor all files
-            of an exported run or of pretrained weights; the message names the missing file.
+            of an exported run or of pretrained weights.
     """
     folder = _download(name, setting) if name.startswith(HUB_PREFIX) else run_folder(name)
     if not folder.exists():
@@ -60,10 +60,9 @@ def locate_model(name: str, setting: str) -> Path:
 
 
 def holds_run(name: str) -> bool:
-    """Return whether a folder or a model on the Hugging Face Hub holds a run of this package.
+    """Return whether a folder, "shipped" or "hf://owner/name" holds a run of this package.
 
-    `name` is the path of the folder, "shipped", or "hf://owner/name". For a model on the Hub, the file with its
-    settings is downloaded; if this fails, the result is False.
+    For a model on the Hub, the file with its settings is downloaded; if this fails, the result is False.
     """
     if not name.startswith(HUB_PREFIX):
         return name == SHIPPED or is_run(Path(name).expanduser())
@@ -88,8 +87,7 @@ def is_pretrained(folder: Path) -> bool:
 def with_start_model(config: Config) -> Config:
     """Return a run's settings with the encoder settings of the model whose weights it starts from (`config.start`).
 
-    Dropout rates are not taken from this start model. The settings are returned unchanged if there is no start model,
-    or if the run is resumed. A start model on the Hugging Face Hub is downloaded.
+    Dropout rates are not taken from it. Settings without a start model, or of a resumed run, are returned unchanged.
 
     Raises:
         UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or
@@ -139,10 +137,7 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return the name and value in `one` of the first setting that differs between two groups of settings.
-
-    The format is "name (value)", where the name begins with `path`. The result is None if no setting differs.
-    """
+    """Return the first setting that differs in `one`, as "name (value)" with names below `path`; None if none does."""
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):

@@ -62,8 +62,7 @@ def write_browser_page(path: Path, run: Run) -> None:
 def browser_page(run: Run) -> str:
     """Return an HTML page that runs a trained model in the browser.
 
-    The page holds the weights with 16 bits each if this represents all weights exactly, or if a page with 32 bits for
-    each weight would exceed `MOST_BYTES`; otherwise with 32 bits each.
+    The page has 32 bits for each weight, but 16 if these represent all weights exactly or 32 would exceed `MOST_BYTES`.
 
     Raises:
         UserError: the page does not support a part of the model or its tokenizer, a weight is not finite, or a file of
@@ -173,10 +172,7 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the example sentences without unknown words; if each sentence has an unknown word, return all sentences.
-
-    A word is unknown if it is not in the run's vocabulary.
-    """
+    """Return the example sentences without words outside the run's vocabulary; if there are none, return all."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 
@@ -188,10 +184,7 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
 
 
 def _phrases() -> dict[str, str]:
-    """Return the texts of the page's interface, keyed by name, in the current language (`spoken_language`).
-
-    The page's script fills in the placeholders in braces.
-    """
+    """Return the texts of the page's interface in the current language; the page's script fills in braces."""
     return answer_phrases() | {
         "title": _("Type a sentence, see its attention"),
         "lead": _("The whole model is inside this page and computes in your browser. Nothing that you type leaves it."),

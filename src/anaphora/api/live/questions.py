@@ -63,11 +63,7 @@ FIRST_SENTENCES = {
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
-    """Return the sentence that the live page shows when it is opened.
-
-    This is an everyday sentence, or, if `model` is a run whose vocabulary lacks a word of it, one from the built-in
-    corpus.
-    """
+    """Return the first sentence of the live page: everyday, or of the built-in corpus if the run lacks its words."""
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
@@ -75,7 +71,7 @@ def first_sentence(model: AnyModel, language: str) -> FirstSentence:
 class EdgeCut(NamedTuple):
     """Attention edge to knock out in one head, from the word with the index `attending` to the word `attended`.
 
-    Special tokens and an attention sink, if there are any, count as words.
+    Special tokens and an attention sink count as words.
     """
 
     layer: int
@@ -97,9 +93,8 @@ class LiveQuestion:
 def parse(message: Any) -> LiveQuestion:
     """Parse a request of the page.
 
-    Args:
-        message: JSON object with "text" and optionally "pronoun", "candidates", "cuts" (edges to knock out, each as
-            [layer, head, from, to]) and "off" (heads to ablate, each as [layer, head]).
+    The JSON object `message` has "text" and optionally "pronoun", "candidates", "cuts" (edges to knock out, each as
+    [layer, head, from, to]) and "off" (heads to ablate, each as [layer, head]).
 
     Raises:
         UserError: the text is missing, or a value has the wrong type or is too long; also the errors of
@@ -129,9 +124,8 @@ def parse(message: Any) -> LiveQuestion:
 def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
     """Return a model's attention maps and, if its prediction head scores candidates, the candidates' probabilities.
 
-    Returns:
-        JSON-serialisable content for the live page. "answers" holds the probabilities, or None if there are none.
-        "chosen" is [layer, head] of the head chosen on development items, or None. "seconds" is the elapsed time.
+    The result is JSON-serialisable. "answers" holds the probabilities, or None; "chosen" is [layer, head] of the head
+    chosen on development items, or None; "seconds" is the elapsed time.
 
     Raises:
         UserError: the model cannot process the text or has no attention maps, its attention cannot be edited, an
@@ -191,10 +185,7 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return the notes that the live page shows below the model's answer.
-
-    `maps` is (L, H, T, T) over the tokens, whose character spans are `spans`.
-    """
+    """Return the notes below the model's answer; `maps`, (L, H, T, T), is over tokens with character spans `spans`."""
     example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         notes.append(_("This model gives maps and no answer about pronouns."))
@@ -225,10 +216,7 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
 
 
 def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[int]]:
-    """Return the indices of the tokens of each word on the page.
-
-    If the model has an attention sink, it is the first word on the page, and its list is empty.
-    """
+    """Return the tokens of each word on the page; an attention sink, which would be the first word, has none."""
     before = len(labels.ids) - len(tokens.ids)
     return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
 
@@ -236,8 +224,7 @@ def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[
 def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model: AnyModel) -> list[Intervention]:
     """Return the interventions of a request; an edge between two words stands for the edges between all their tokens.
 
-    Args:
-        parts: indices of the tokens of each word; empty for an attention sink.
+    `parts` has the indices of the tokens of each word.
     """
     edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
     for edited in edits:
