@@ -26,9 +26,7 @@ def attend(
     """Compute softmax(query @ key.T / sqrt(D) + bias) @ value, Vaswani et al. 2017, section 3.2.1.
 
     Args:
-        query: queries, (B, H, Q, D).
-        key: keys, (B, H, T, D).
-        value: values, (B, H, T, V) for any V.
+        query, key, value: (B, H, Q, D), (B, H, T, D) and (B, H, T, V) for any V.
         bias: bias added to the scores, broadcastable to (B, H, Q, T); -inf masks a pair. Without a bias (None), the
             computation takes half the time that it takes with a bias of zeros.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
@@ -53,8 +51,8 @@ def attend(
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
     """Return whether torch's fused kernel is slower, as it is in bfloat16 on the CPU for up to 256 keys.
 
-    The forward and backward passes of the kernel then take two to eight times as long as those of two matrix products
-    and a softmax; for 512 keys, both take equally long.
+    Its forward and backward passes then take two to eight times as long as two matrix products and a softmax; for 512
+    keys, both take equally long.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
         return False
@@ -71,10 +69,7 @@ def attention_weights(query: Tensor, key: Tensor, bias: Tensor, scale: float | N
 
 
 def attention_scores(query: Tensor, key: Tensor, bias: Tensor, scale: float | None = None) -> Tensor:
-    """Return the input of the softmax, query @ key.T / sqrt(D) + bias: (B, H, Q, T).
-
-    `query`, `key`, `bias` and `scale` are as in `attend`.
-    """
+    """Return the input of the softmax, query @ key.T / sqrt(D) + bias: (B, H, Q, T); arguments as in `attend`."""
     return _scaled_products(query, key, scale) + bias.to(query.dtype)
 
 
@@ -115,8 +110,7 @@ class Attention(Mixer):
     Subclasses have fewer projections or change the bias.
 
     Args:
-        width: number of features W.
-        heads: number of heads H, a divisor of W.
+        width, heads: number of features W, and of heads H, a divisor of W.
         dropout: share of the attention weights set to zero in training, from 0 to 1.
         head_dropout: share of the heads set to zero in training, from 0 to 1 (Zhou et al. 2020).
         scale: factor of the dot products; None for 1 / sqrt(D).
@@ -148,10 +142,7 @@ class Attention(Mixer):
         return query, key, value
 
     def unrotated(self, hidden: Tensor, content: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries and keys of `hidden`, and values of `content`, before the rotation by position.
-
-        The arguments are (B, T, W), the results (B, H, T, D).
-        """
+        """Return queries and keys of `hidden`, and values of `content`, unrotated: (B, T, W) -> (B, H, T, D)."""
         return self._split(self.query(hidden)), self._split(self.key(hidden)), self._split(self.value(content))
 
     def score_bias(self, context: AttentionContext) -> Tensor:
@@ -195,10 +186,7 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries, as edited by `edits`: (Q, H, T).
-
-        `query`, `key` and `queries` have the shapes described in `query_rows`.
-        """
+        """Return the attention weights of selected queries, as in `query_rows` but edited by `edits`: (Q, H, T)."""
         row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
@@ -225,13 +213,9 @@ class Attention(Mixer):
 
 
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
-    """Return the attention weights of selected queries: (Q, H, T).
+    """Return the attention weights of selected queries, (Q, H, T), from those of all tokens, (B, H, T, D).
 
-    Args:
-        query, key: (B, H, T, D) queries and keys of all tokens.
-        bias: as in `attend`.
-        queries: two tensors, (Q,) each: batch row and token index of each selected query.
-        scale: as in `attend`.
+    `queries` are the batch row and token index of each selected query, (Q,) each; the rest is as in `attend`.
     """
     row, token = queries
     # Queries are grouped by row and share the keys of their row: copying the keys for each query took longer than
@@ -246,7 +230,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return the index of each query within its batch row, (Q,), and the largest number of queries in a batch row.
+    """Return the index of each query within its batch row, (Q,), and the largest number of queries in a row.
 
     `row`, (Q,), holds the batch row of each query, in ascending order.
     """
@@ -255,10 +239,7 @@ def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
 
 
 def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> tuple[Tensor, Tensor]:
-    """Return the indices of the batch rows, (B, 1), and the token indices of the queries of each batch row, (B, most).
-
-    A batch row with fewer than `most` queries is padded with the token index 0.
-    """
+    """Return the indices of the batch rows, (B, 1), and the tokens of their queries, (B, most), padded with 0."""
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token

@@ -19,12 +19,8 @@ from anaphora.settings.model import encoder as model_settings
 class Encoder(nn.Module):
     """Encoder: token embedding (optionally with position encoding and norm), blocks, and a final norm for pre-norm.
 
-    Batch rows are packed: a row may hold several sentences. `segments` gives the sentence of each token (-1 for
-    padding), and `positions` restart at 0 in each sentence. In a padded batch each row holds one sentence.
-
-    Args:
-        chosen: settings of the model.
-        vocabulary: number of tokens in the vocabulary.
+    A batch row may hold several packed sentences: `segments` gives the sentence of each token (-1 for padding), and
+    `positions` restart at 0 in each. Attention rows and maps of a recurrent network raise `UserError`.
 
     Attributes:
         hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
@@ -98,8 +94,8 @@ class Encoder(nn.Module):
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
         """Compute hidden states, (B, T, W).
 
-        If `needed` is given, it holds the sorted, distinct flat positions, row * T + token, of the needed states, (P,).
-        The last block is then computed for these tokens only, and the other states are zeros.
+        If `needed` holds sorted, distinct flat positions, row * T + token, (P,), the last block is computed for these
+        tokens only, and the other states are zeros.
         """
         for layer in self.passes(tokens):  # one at a time, so that the memory of each layer is freed
             last = layer
@@ -108,11 +104,7 @@ class Encoder(nn.Module):
     def forward_with_rows(
         self, tokens: EncoderInput, queries: Queries, needed: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the hidden states of `forward`, (B, T, W), and the attention rows of queries, (L, Q, H, T).
-
-        Raises:
-            UserError: a layer is a recurrent network.
-        """
+        """Return the hidden states of `forward`, (B, T, W), and the attention rows of queries, (L, Q, H, T)."""
         rows = []
         for layer in self.passes(tokens):
             rows.append(layer.rows(queries))
@@ -122,11 +114,7 @@ class Encoder(nn.Module):
         return self._last_states(layer, needed), torch.stack(rows)
 
     def maps(self, tokens: EncoderInput) -> Iterator[Tensor]:
-        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory.
-
-        Raises:
-            UserError: a layer is a recurrent network.
-        """
+        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory."""
         for layer in self.passes(tokens):
             yield layer.maps()
 

@@ -88,10 +88,7 @@ class Block(nn.Module):
         return self.attention.project(*self.attention_inputs(hidden, context), context)
 
     def add_attention(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Add the projected attention output to the residual stream, then apply any post-norm.
-
-        The arguments and the result are (..., W).
-        """
+        """Add the projected attention output to the residual stream, then apply any post-norm: (..., W) -> (..., W)."""
         summed: Tensor = hidden + self.dropout(self.attention.finish(mixed))
         if self.is_pre_norm:
             return summed
@@ -107,21 +104,15 @@ class Block(nn.Module):
         return output
 
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Compute the rest of the layer after attention, token by token.
-
-        The arguments (input of the layer, and concatenated outputs of the heads) and the result are (..., W).
-        """
+        """Compute the layer after attention, from its input and the heads' outputs: (..., W) -> (..., W)."""
         return self.add_feed_forward(self.add_attention(hidden, mixed))
 
 
 class LayerPass:
     """Forward pass of one layer on a batch; `mixed`, the attention output, is computed on first use and cached.
 
-    Attributes:
-        block: the layer.
-        context: inputs shared by all layers, such as mask and bias.
-        hidden: (B, T, W) input states.
-        query, key, value: (B, H, T, D) projections of the input.
+    `context` is shared by all layers; the input `hidden` is (B, T, W), its projections (B, H, T, D). Attention weights
+    of a recurrent network raise `UserError`.
     """
 
     def __init__(self, block: Block, context: AttentionContext, hidden: Tensor) -> None:
@@ -137,19 +128,11 @@ class LayerPass:
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries: (Q, H, T).
-
-        Raises:
-            UserError: the layer is a recurrent network.
-        """
+        """Return the attention weights of selected queries: (Q, H, T)."""
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """Return the attention weights of all queries: (B, H, T, T).
-
-        Raises:
-            UserError: the layer is a recurrent network.
-        """
+        """Return the attention weights of all queries: (B, H, T, T)."""
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:

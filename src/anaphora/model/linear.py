@@ -1,8 +1,8 @@
 """Linear layers that use oneDNN's kernel if it is faster than torch's own, in models of this and of other packages.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses the full width, with rounding errors of the same size. The oneDNN operator is a private function of torch
-and is therefore tested once; if the test fails, layers run as `nn.Linear`.
+oneDNN uses the full width, with equal rounding errors. The oneDNN operator is a private function of torch and is
+therefore tested once; if the test fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations
@@ -68,10 +68,7 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Return whether the oneDNN kernel exists, is faster than torch's own, and computes the same product.
-
-    It is assumed to be faster if the processor is an AMD processor with AVX-512.
-    """
+    """Return whether oneDNN's kernel exists, computes the right product, and is faster (on AMD with AVX-512)."""
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False
@@ -89,10 +86,7 @@ def _is_amd() -> bool:
 
 
 def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute vectors @ weight.T + bias with oneDNN's kernel: (N, K), (M, K), (M,) -> (N, M).
-
-    The kernel may be missing or slower than torch's own, which `has_faster_kernel` tells.
-    """
+    """Compute vectors @ weight.T + bias with oneDNN: (N, K), (M, K), (M,) -> (N, M); see `has_faster_kernel`."""
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product
 

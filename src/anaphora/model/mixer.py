@@ -30,8 +30,7 @@ class AttentionContext:
         bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
         segments: (B, T) index of each token's sentence, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
-        hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
-            layer's input and x is `embeddings`.
+        hidden_share: as in `Encoder`, where x is `embeddings`.
     """
 
     embeddings: Tensor
@@ -45,10 +44,9 @@ class AttentionContext:
 
 
 class Edit:
-    """Base class of interventions in one layer's attention.
+    """Base class of interventions in one layer's attention, which itself changes nothing.
 
-    This class changes nothing; subclasses change or record a tensor. The methods return new tensors and do not modify
-    their arguments.
+    Subclasses change or record a tensor. The methods return new tensors and do not modify their arguments.
     """
 
     def projected(
@@ -58,10 +56,7 @@ class Edit:
         return query, key, value
 
     def scores(self, scores: Tensor) -> Tensor:
-        """Edit the scores, (B, H, T, T), before the softmax.
-
-        The scores include bias and mask; -inf masks a pair of a query and a key.
-        """
+        """Edit the scores, (B, H, T, T), before the softmax, with bias and mask; -inf masks a pair of query and key."""
         return scores
 
     def weights(self, weights: Tensor) -> Tensor:
@@ -76,9 +71,7 @@ class Edit:
 class Mixer(nn.Module):
     """Base class of the part of a layer that mixes tokens: attention or a recurrent network.
 
-    Attributes:
-        heads: number of heads that the features are split into.
-        edits: interventions in the order of their application.
+    `edits` are interventions in the order of their application.
     """
 
     def __init__(self, heads: int) -> None:
@@ -87,24 +80,15 @@ class Mixer(nn.Module):
         self.edits: tuple[Edit, ...] = ()
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries and keys, computed from `hidden`, and values, computed from `content`.
-
-        The arguments are (B, T, W), the results (B, H, T, D).
-        """
+        """Return queries and keys of `hidden`, and values of `content`: (B, T, W) -> (B, H, T, D)."""
         raise NotImplementedError
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Mix the tokens of each sentence and concatenate the outputs of the heads: (B, T, W).
-
-        Queries, keys and values are (B, H, T, D).
-        """
+        """Mix the tokens of each sentence, (B, H, T, D), and concatenate the outputs of the heads: (B, T, W)."""
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
-        """Return the output of `mix` only for the tokens `needed`: (P, W).
-
-        `needed` holds the flat position of each token, row * T + token, in ascending order without duplicates: (P,).
-        """
+        """Return the output of `mix` only for the distinct, ascending flat positions `needed`, (P,): (P, W)."""
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:
@@ -113,10 +97,10 @@ class Mixer(nn.Module):
 
 
 def same_sentence_mask(segments: Tensor) -> Tensor:
-    """Return the additive attention mask of packed rows, (B, 1, T, T).
+    """Return the additive attention mask of packed rows, (B, 1, T, T): 0 within a sentence and -inf otherwise.
 
-    `segments`, (B, T), holds the index of each token's sentence, -1 for padding. The mask is 0 for two tokens of the
-    same sentence and -inf otherwise. Padding tokens neither attend nor receive attention.
+    `segments`, (B, T), holds the index of each token's sentence, -1 for padding, which neither attends nor is attended
+    to.
     """
     together = (segments.unsqueeze(-1) == segments.unsqueeze(-2)) & (segments >= 0).unsqueeze(-1)
     return torch.where(together, torch.zeros((), device=segments.device), -math.inf).unsqueeze(1)
@@ -149,9 +133,7 @@ class Recurrent(Mixer):
         return states, states, states
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Run the network on each sentence separately: (B, T, W), with zeros at padding.
-
-        The input is `value`, (B, 1, T, W).
+        """Run the network on each sentence of `value`, (B, 1, T, W), separately: (B, T, W), with zeros at padding.
 
         Raises:
             UserError: there are edits; these need an attention layer.

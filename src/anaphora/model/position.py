@@ -1,7 +1,7 @@
 """Position encodings, which act on the embedding, on queries and keys (rotation) or on the scores (bias).
 
-`positions` restart at 0 in every sentence, so that packed rows need no special case. In shapes, B is the batch
-size, T the number of tokens, H of heads, D of features per head, Q of queries, and K of keys; W is the width.
+`positions` restart at 0 in every sentence. In shapes, B is the batch size, T the number of tokens, H of heads, D of
+features per head, Q of queries, and K of keys; W is the width.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from anaphora.base.errors import UserError
 
 
 class Position(nn.Module):
-    """Base class of position encodings.
+    """Base class of position encodings, which itself encodes no positions: the encoder sees a bag of tokens.
 
-    This class itself encodes no positions, so that the encoder sees a bag of tokens.
-
-    Attributes:
-        scale: factor of the token embeddings, applied before candidate markers and positions are added.
+    `scale` is a factor of the token embeddings, applied before candidate markers and positions are added.
     """
 
     scale: float = 1.0
@@ -39,25 +36,18 @@ class Position(nn.Module):
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function that rotates queries or keys, (B, H, T, D), by the given positions, (B, T).
-
-        All layers share the function, so that angles are computed once.
-        """
+        """Return a function, for all layers, that rotates queries or keys, (B, H, T, D), by `positions`, (B, T)."""
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
-        """Return the bias added to the scores, broadcastable to (B, H, Q, K).
-
-        The result is None if there is no bias, as in this class.
-        """
+        """Return the bias added to the scores, broadcastable to (B, H, Q, K); None, as here, if there is none."""
         return None
 
 
 class Sinusoidal(Position):
     """Fixed sinusoids added to the embedding, Vaswani et al. 2017, section 3.5 (sines first, then cosines).
 
-    Embeddings are first multiplied by sqrt(W), as in section 3.4; otherwise the sinusoids would dominate
-    the small initial embeddings.
+    Embeddings are first multiplied by sqrt(W), as in section 3.4; otherwise the sinusoids would dominate them.
     """
 
     frequencies: Tensor
@@ -80,11 +70,7 @@ class Learned(Position):
         self.table = nn.Embedding(max_length, width)
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add the position vectors.
-
-        Raises:
-            UserError: a sentence is longer than `model.position.max_length`.
-        """
+        """Add the position vectors; raise UserError if a sentence is longer than `model.position.max_length`."""
         longest = int(positions.max()) + 1 if positions.numel() else 0
         if longest > self.table.num_embeddings:
             raise UserError(
@@ -124,7 +110,7 @@ class Rotary(Position):
 class Alibi(Position):
     """Penalty on each score, proportional to the distance between query and key (Press et al. 2022, section 3).
 
-    Distances count in both directions. Each head has its own slope, the penalty per token of distance.
+    Distances count in both directions, times the slope of each head.
     """
 
     slopes: Tensor
@@ -142,9 +128,8 @@ class Alibi(Position):
 class T5Relative(Position):
     """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
-    Each direction has half of the buckets. Half of the buckets of a direction hold one distance each; the others hold
-    ranges of distances up to `max_distance`, which are equally wide on a logarithmic scale. All layers share the table
-    of biases.
+    Each direction has half of the buckets. Half of these hold one distance each; the others hold ranges up to
+    `max_distance`, equally wide on a logarithmic scale. All layers share the table of biases.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:

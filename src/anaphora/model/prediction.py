@@ -2,7 +2,7 @@
 
 In shapes, R is the number of batch rows, T of tokens per row, N of items, M of candidates per item, K of query tokens,
 C of candidate tokens, V of tokens in the vocabulary, S of slots, L of layers, and H of heads; W is the width. The query
-of an item is the token, or tokens, of its pronoun or mask.
+of an item consists of the tokens of its pronoun or mask.
 """
 
 from __future__ import annotations
@@ -34,19 +34,13 @@ class EncoderOutput:
 
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Return the mean of the values of each owner, (size, ...); zeros for an owner without values.
-
-    `values`, (K, ...), are grouped by `owners`, (K,), the index of each value's owner, in [0, size).
-    """
+    """Return the mean of the values of each owner, grouped as in `group_sum`; zeros for an owner without values."""
     count = group_sum(values.new_ones(len(owners)), owners, size)
     return group_sum(values, owners, size) / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Return the sum of the values of each owner, (size, ...).
-
-    `values`, (K, ...), are grouped by `owners`, (K,), the index of each value's owner, in [0, size).
-    """
+    """Return the sum of `values`, (K, ...), of each owner, (size, ...); `owners` are indices in [0, size), (K,)."""
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
 
@@ -63,10 +57,7 @@ def candidate_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
 
 
 def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
-    """Return the attention mass on each candidate, summed over its tokens and averaged over the query tokens.
-
-    The attention rows are those of one layer: (K, H, T) -> (N, H, M).
-    """
+    """Return attention masses on candidates in one layer, averaged over query tokens: (K, H, T) -> (N, H, M)."""
     items, most = batch.present.shape
     per_item = group_mean(rows, batch.query_items, items)  # (N, H, T)
     columns = batch.candidate_positions % rows.shape[-1]
@@ -76,18 +67,15 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
 
 
 def full_precision(values: Tensor) -> Tensor:
-    """Convert half-precision values to float32; leave others unchanged.
-
-    Log-probabilities need full precision: in bfloat16, the error of a log-probability of -9 is up to 0.03.
-    """
+    """Convert half-precision values to float32: in bfloat16, a log-probability of -9 has an error of up to 0.03."""
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads.
+    """Base class of prediction heads, and the head of a model without one, which predicts no antecedents.
 
-    This class itself is used in a model without a prediction head, which predicts no antecedents. The last column of
-    the scores, (N, M + 1), is the score of "none of the candidates"; it is -inf if the settings exclude this answer.
+    The last column of the scores, (N, M + 1), is that of "none of the candidates"; it is -inf if the settings exclude
+    it.
     """
 
     def __init__(self, none_of_them: bool = False) -> None:
@@ -99,24 +87,21 @@ class PredictionHead(nn.Module):
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return tensors, (P,) each, of the positions whose hidden states the prediction head needs.
-
-        A position is row * T + token, a token's index among all tokens of the batch. This class returns no tensors.
-        """
+        """Return the flat positions, row * T + token, of the hidden states that the head needs, (P,); none here."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """Return vectors that mark the candidates, to be added to the token embeddings: (R, T, W).
+        """Return vectors, (R, T, W), that mark candidates and are added to the embeddings; None, as here, if none.
 
-        `slots`, (R, T), holds the slot (candidate marker) of each token: a number from 1 for tokens of a candidate, and
-        0 for other tokens. The result is None, as here, if no vectors are added.
+        `slots`, (R, T), holds the slot of each token: a number from 1 for tokens of a candidate, and 0 for other
+        tokens.
         """
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return the scores of the candidates, and of "none of the candidates" in the last column: (N, M + 1).
+        """Return the scores (`full_precision`) of the candidates, and of "none of the candidates" last: (N, M + 1).
 
-        They are converted by `full_precision`. An item with fewer than M candidates has -inf for the others.
+        An item with fewer than M candidates has -inf for the others.
 
         Raises:
             UserError: the model has no prediction head, as here.
@@ -126,7 +111,7 @@ class PredictionHead(nn.Module):
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the loss of each item, (N,): -log of the summed probability of its antecedents (or "none of them").
 
-        The probabilities are the softmax of the item's `scores`.
+        The probabilities are the softmax of `scores`.
         """
         return scores.logsumexp(dim=1) - scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
@@ -139,8 +124,7 @@ class PredictionHead(nn.Module):
 class Word(PredictionHead):
     """Prediction head that predicts the antecedent's word from the pronoun's vector, over the whole vocabulary.
 
-    The score of a candidate is the mean log-probability of its tokens; the score of "none of them" is the
-    log-probability of the token [NONE].
+    A candidate's score is the mean log-probability of its tokens; that of "none of them" belongs to the token [NONE].
     """
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
@@ -168,8 +152,7 @@ class Word(PredictionHead):
 class Slot(PredictionHead):
     """Prediction head that predicts the slot of the antecedent from the pronoun's vector.
 
-    A slot is a marker of a candidate: a number from 1, whose trained embedding is added to the token embeddings of the
-    candidate.
+    A slot is a candidate's number, from 1, whose trained embedding is added to the token embeddings of the candidate.
     """
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
@@ -190,10 +173,9 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """Prediction head whose scores are the logarithms of attention masses of one attention head.
+    """Prediction head whose scores are the log attention masses from the pronoun to candidates in one attention head.
 
-    The score of a candidate is the log attention mass from the pronoun to the candidate; the score of "none of them" is
-    that to [CLS].
+    The score of "none of them" is the mass on [CLS].
     """
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
@@ -241,7 +223,7 @@ class Pair(PredictionHead):
     """Prediction head that scores [p; c; p * c] with a network; p is the pronoun's vector and c the candidate's.
 
     The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a
-    trained candidate vector. If `heads` is above 0, the log attention masses on the candidate in all heads are further
+    trained candidate vector. If `heads` is above 0, the log attention masses of all heads on the candidate are further
     inputs.
     """
 
@@ -270,20 +252,14 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10 of the attention mass of each head on each candidate: (N, M, L * H).
-
-        A mass of 1 % thus gives 0; masses below 1e-6 are raised to 1e-6.
-        """
+        """Return 2 + log10 of each head's attention mass, at least 1e-6, on each candidate: (N, M, L * H)."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2
 
 
 class Label(PredictionHead):
-    """Prediction head that predicts the label of a text, from the mean of the hidden states or from the first one.
-
-    The labels are scored like candidates.
-    """
+    """Prediction head of a text's label, scored like a candidate, from the mean of the hidden states or the first."""
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

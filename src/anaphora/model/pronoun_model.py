@@ -18,10 +18,7 @@ from anaphora.settings.model import prediction as prediction_settings
 
 
 class VocabularyOutput(nn.Module):
-    """Output layer over the vocabulary: from hidden states, (..., W), to logits, (..., V).
-
-    W is the width of the model, V the size of the vocabulary. Tied weights are shared with the token embedding.
-    """
+    """Output layer over the V tokens of the vocabulary, (..., W) -> (..., V); it may share the embedding's weights."""
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int, tied_to: nn.Embedding | None) -> None:
         super().__init__()
@@ -38,8 +35,8 @@ class VocabularyOutput(nn.Module):
 class OutputTransform(nn.Module):
     """Layers before BERT's vocabulary logits: a dense layer, an activation and a norm, (..., W) -> (..., W).
 
-    These layers are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is
-    that of the feed-forward network, or GELU if the network is gated.
+    They are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is that of
+    the feed-forward network, or GELU if this is gated.
     """
 
     def __init__(self, chosen: model_settings.Model) -> None:
@@ -94,10 +91,7 @@ class PronounModel(nn.Module):
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return a mask of the query (pronoun) tokens if the model reads them as a second sequence, otherwise None.
-
-        The mask is (R, T), for R rows of T tokens in the batch.
-        """
+        """Return a mask of the query tokens, (R, T), if the model reads them as a second sequence, otherwise None."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
@@ -105,21 +99,14 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Check that the model can encode a text without a query, that is, without a marked pronoun.
-
-        Raises:
-            UserError: the model needs the pronoun as a second sequence (`model.second_sequence`).
-        """
+        """Check that the model can encode a text without a query (`model.second_sequence`); raise UserError if not."""
         if self.encoder.settings.second_sequence:
             raise UserError(
                 N_("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Return the positions that the prediction head and the output layer need: (P,), sorted and distinct.
-
-        A position is an index into the tokens of all rows of the batch, one row after the other.
-        """
+        """Return the sorted, distinct flat positions that the prediction head and the output layer need: (P,)."""
         read = (*self.prediction_head.read_positions(batch), batch.masked_positions, batch.own_positions)
         positions: Tensor = torch.unique(torch.cat(read))
         return positions

@@ -67,9 +67,9 @@ class ProgressBar(lightning.Callback):
 class StopTogether(lightning.Callback):
     """Callback that stops all ranks at the same step after any rank has received SIGTERM or SIGINT.
 
-    Lightning's own handler communicates with the other ranks from inside the signal handler, possibly while gradients
-    are being reduced. Here, the handler only sets `TrainingModule.stop_requested`, and the ranks exchange this flag at
-    every step. A second signal stops the process at once.
+    Lightning's handler communicates with the other ranks from inside the signal handler, possibly while gradients are
+    being reduced. Here, it only sets `TrainingModule.stop_requested`, which the ranks exchange at every step. A second
+    signal stops the process at once.
     """
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
@@ -88,13 +88,12 @@ class StopTogether(lightning.Callback):
 class ValidationCheckpoint(lightning.Callback):
     """Callback that records validations, writes the best weights and a checkpoint, and stops training early.
 
-    All files are written atomically, so a killed run resumes from its last validation. If there are several ranks, only
-    rank 0 validates and writes, but every rank stores the metrics of the validations, so that all ranks decide alike.
+    All files are written atomically, so a killed run resumes from its last validation. Only rank 0 validates and
+    writes, but every rank stores the metrics of the validations, so that all ranks decide alike.
 
     Attributes:
         validations: training step and metrics of each validation.
-        seconds: duration of training up to the last validation in seconds, including the time before the run was
-            interrupted and resumed.
+        seconds: duration of training up to the last validation, including the time before an interruption.
         curves_seconds: part of `seconds` that `CurvesCallback` took.
     """
 
@@ -124,7 +123,7 @@ class ValidationCheckpoint(lightning.Callback):
         """Restore the state of this callback from a checkpoint.
 
         Raises:
-            UserError: the training items are not those with which the checkpoint was trained.
+            UserError: the checkpoint was trained on other items.
         """
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
@@ -149,10 +148,7 @@ class ValidationCheckpoint(lightning.Callback):
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
-        """Record the metrics of a validation and write a checkpoint.
-
-        If this validation is the best so far, the weights are written too.
-        """
+        """Record the metrics of a validation, write a checkpoint, and the weights if they are the best so far."""
         numbers = validation_metrics(trainer).items()
         metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no NaN or infinity
         metrics = trainer.strategy.broadcast(metrics)
@@ -185,22 +181,18 @@ class ValidationCheckpoint(lightning.Callback):
         write_json(self.layout.training, {**record, "diverged": True} if diverged else record)
 
     def keep_best_weights(self) -> None:
-        """Rename the file with the best weights to that of the run's final weights, and remove the checkpoints.
+        """Make the best weights the run's final weights, and remove the checkpoints; only rank 0 does this.
 
-        Only rank 0 does this. The method must be called last: a run with final weights counts as finished and is not
-        resumed, so its curves must be complete.
+        Call it last: a run with final weights counts as finished and is not resumed, so its curves must be complete.
         """
         if self._writes:
             self.layout.best_weights.replace(self.layout.weights)
             self.forget()
 
     def keep_diverged_weights(self) -> str:
-        """Save the best weights so far as the weights of the run after training has diverged.
+        """Save the best weights so far after training has diverged, and return the end of the error message.
 
-        No weights are saved if no validation loss has been measured yet or if `validation.keep=last`.
-
-        Returns:
-            The last part of the error message, which says whether and where weights were saved.
+        No weights are saved before the first validation loss, or if `validation.keep=last`.
         """
         best = self.validations[self._best()] if self.validations else {}
         if self.config.validation.keep == "last" or "validation/loss" not in best:
@@ -214,10 +206,9 @@ class ValidationCheckpoint(lightning.Callback):
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """Return the index of the validation whose weights become the weights of the run.
+        """Return the index of the validation whose weights are kept: the first with the lowest loss.
 
-        This is the first validation with the lowest loss. If `validation.keep=last`, or if no validation has a loss, it
-        is the last validation.
+        It is the last one if `validation.keep=last`, or if no validation has a loss.
         """
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
         # Without a prediction head, only runs on texts have a validation loss.
@@ -235,10 +226,7 @@ def validation_metrics(trainer: lightning.Trainer) -> dict[str, float]:
 
 
 def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
-    """Return the indices of the layer and the head with the highest candidate accuracy in a validation.
-
-    Return None if the validation did not measure heads.
-    """
+    """Return layer and head with the highest candidate accuracy in a validation; None if it did not measure heads."""
     accuracies = {name: value for name, value in metrics.items() if name.startswith("attention_candidate_accuracy/")}
     if not accuracies:
         return None
@@ -249,8 +237,7 @@ def best_head(metrics: Mapping[str, float]) -> tuple[int, int] | None:
 def computed_with(trainer: lightning.Trainer, *, compiled: bool) -> dict[str, Any]:
     """Return the properties of a run's software, hardware and settings that affect rounding errors.
 
-    These are the torch version, the device, the precision, the compilation, and the numbers of threads and processes.
-    The entry "products" names the library that computes the matrix products of linear layers.
+    "products" names the library that computes the matrix products of linear layers.
     """
     device = trainer.strategy.root_device.type
     plain = device == "cpu" and trainer.precision == "32-true" and not compiled

@@ -26,11 +26,7 @@ class CheckpointFile(TorchCheckpointIO):
         Path(path).write_bytes(content.getbuffer())
 
     def load_checkpoint(self, path: str | Path, *_: Any, **__: Any) -> dict[str, Any]:
-        """Read a checkpoint of tensors and primitive values.
-
-        Raises:
-            UserError: the file is damaged, or not a checkpoint of a run.
-        """
+        """Read a checkpoint of tensors and primitive values, with the errors of `read_checkpoint`."""
         return read_checkpoint(Path(path))
 
 
@@ -55,9 +51,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
-    """Check, before data are loaded, that the checkpoint and the best weights of a run can be used to resume the run.
-
-    If the run has no checkpoint, nothing is checked, since training then starts again from the first step.
+    """Check, before data are loaded, that a run can be resumed from its checkpoint, if any, and its best weights.
 
     Raises:
         UserError: a file is damaged or missing, or does not match the run's settings.

@@ -1,7 +1,7 @@
 """Items of a training run: texts, with or without labels, or examples (pronouns with candidates).
 
-The items are encoded with the vocabulary of the run and divided into batches. In control runs, the labels (antecedents)
-are replaced by random or by the nearest candidates.
+They are encoded with the vocabulary of the run and divided into batches. In control runs, the labels (antecedents) are
+replaced by random or by the nearest candidates.
 """
 
 from __future__ import annotations
@@ -40,13 +40,9 @@ AGREEMENT_TYPES = ("gender", "number", "animacy")
 
 
 class TrainingData(NamedTuple):
-    """Training data of a run.
+    """Training data of a run, whose settings may include labels taken from the data.
 
-    Attributes:
-        config: settings of the run, including the labels, which may have been taken from the data.
-        tokenizer: tokenizer of the run.
-        training, validation: the encoded splits.
-        items_digest: hash of the corpus's training items, to detect later changes of the data.
+    `items_digest` is a hash of the corpus's training items, to detect later changes of the data.
     """
 
     config: Config
@@ -59,17 +55,13 @@ class TrainingData(NamedTuple):
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the texts of a corpus.
 
-    The tokens are cached in a file, unless the tokenizer splits words at random. If a label prediction head is trained
-    and the settings list no labels, the labels are those of the training split.
-
-    Args:
-        config: settings of the run.
-        known: tokenizer of the run. If it is None, a vocabulary is learned from the training split.
+    Tokens are cached in a file, unless the tokenizer splits words at random. A label prediction head without labels in
+    the settings gets those of the training split. Without a known tokenizer, one is trained on that split.
 
     Raises:
-        UserError: the training or development split is empty. If a label prediction head is trained: there are fewer
-            than two labels, or a development or test text has more tokens than the model allows. Also the errors of
-            `store.load` and `EncodedTexts`.
+        UserError: the training or development split is empty; or, for labels, there are fewer than two, or a
+            development or test text has more tokens than the model allows. Also the errors of `store.load` and
+            `EncodedTexts`.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -102,12 +94,9 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the examples (pronouns with candidates) of a corpus.
 
-    If `task.exchanged_names` or `task.other_names` is set, the training split also gets copies of its examples in which
-    the candidates' names are exchanged or replaced by names from other items.
-
-    Args:
-        config: settings of the run.
-        known: tokenizer of the run. If it is None, a vocabulary is learned from the training split.
+    With `task.exchanged_names` or `task.other_names`, the training split also gets copies of its examples in which the
+    candidates' names are exchanged or replaced by names from other items. Without a known tokenizer, one is trained on
+    the training split.
 
     Raises:
         UserError: the training or development split is empty; the model cannot process an item of some split; or an
@@ -132,11 +121,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer for training texts.
-
-    If `vocabulary.dropout` is above 0, this tokenizer splits some words, chosen at random among the rarer ones, into
-    subwords in each text.
-    """
+    """Return the tokenizer of training texts, which splits random rarer words with `vocabulary.dropout` above 0."""
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
@@ -144,7 +129,7 @@ def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
 class TrainingDataModule(lightning.LightningDataModule):
     """LightningDataModule that divides training into rounds of `validation.every` steps, each followed by a validation.
 
-    A round is an epoch for Lightning. Every checkpoint is thus written at the end of a round, and only the number of
+    A round is an epoch for Lightning, and every checkpoint is written at the end of a round, so that only the number of
     completed steps is needed to resume a run.
     """
 
@@ -187,10 +172,7 @@ class TrainingDataModule(lightning.LightningDataModule):
 
 
 class _Batches:
-    """Iterable of batches with a length.
-
-    It is not a list, because Lightning would take the elements of a list for several data loaders.
-    """
+    """Iterable of batches with a length; Lightning would take the elements of a list for several data loaders."""
 
     def __init__(self, count: int, batches: Callable[[], Iterable[Batch]]) -> None:
         self.count, self.batches = count, batches
@@ -205,8 +187,7 @@ class _Batches:
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
     """Return the training examples, followed by copies with exchanged or other names if the settings ask for them.
 
-    If the settings ask neither for copies nor for a limited number of items, the examples are decoded one by one when
-    they are used.
+    Without copies and without a limited number of items, the examples are decoded one by one when they are used.
     """
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
@@ -227,8 +208,7 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
     """Return the minimal pairs of the training split whose two items have different antecedents.
 
     Raises:
-        UserError: there is no such pair. With `task.labels=nearest`, an empty result is allowed, since these labels may
-            be the same for both items of every pair.
+        UserError: there is no such pair, except with `task.labels=nearest`, whose labels may be the same in every pair.
     """
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
@@ -244,8 +224,8 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
     """Check that the prediction head can predict the antecedent of every item.
 
     Raises:
-        UserError: an item has no antecedent, and "none of them" is not a possible prediction; or an item has more
-            candidates than the prediction head can number (`task.prediction.slots`).
+        UserError: an item has no antecedent, although "none of them" cannot be predicted, or has more candidates than
+            the prediction head can number (`task.prediction.slots`).
     """
     prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
@@ -264,16 +244,9 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 def check_lengths(
     config: Config, examples: Sequence[Example], tokenizer: Tokenizer, lengths: Indices | None = None
 ) -> None:
-    """Check that no item has more tokens than the model has learned positions.
+    """Check that no item has more tokens than the model has learned positions; raise UserError otherwise.
 
-    Args:
-        config: settings of the run.
-        examples: the N items.
-        tokenizer: tokenizer of the run.
-        lengths: number of tokens of each item, (N,), if already known.
-
-    Raises:
-        UserError: an item is too long.
+    `lengths`, if known, are the numbers of tokens, (N,).
     """
     position = config.model.position
     if not isinstance(position, Learned):
@@ -294,12 +267,9 @@ def check_lengths(
 
 
 def check_batches_hold(config: Config, split: EncodedSplit) -> None:
-    """Check that no item has more tokens than a batch may have (`batching.tokens`).
+    """Check that no item has more tokens than a batch may have (`batching.tokens`); raise UserError otherwise.
 
-    This limit exists because the time and memory for an item grow with the square of the number of tokens.
-
-    Raises:
-        UserError: an item is too long.
+    Time and memory for an item grow with the square of the number of tokens.
     """
     most = split.max_tokens()
     if most > config.batching.tokens:
@@ -321,14 +291,7 @@ def _empty_split(data: Data, split: str) -> UserError:
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the antecedents that the model is trained to predict, if the run is a control.
-
-    Args:
-        data: the encoded split; `data.gold` is changed, but the antecedents of the examples are kept.
-        labels: value of `task.labels`: "shuffled" (`shuffle_labels`), "nearest" (`label_nearest`), or "gold" (no
-            change).
-        seed: random seed.
-    """
+    """Replace the antecedents in `data.gold`, but not those of the examples, as `task.labels` says."""
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)
@@ -339,7 +302,7 @@ def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> No
 def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
     """Replace the antecedents of every item by the same number of candidates, drawn at random.
 
-    The new labels depend only on the seed and the items, so they are the same in every epoch and in a resumed run.
+    The new labels depend only on the seed and the items; they are the same in every epoch and in a resumed run.
     """
     generator = np.random.default_rng([*seed, 3])
     keys = generator.random(data.gold.shape) + ~data.present  # absent candidates come last
@@ -348,10 +311,7 @@ def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
 
 
 def label_nearest(data: EncodedSplit) -> None:
-    """Replace the antecedents of every item by the candidate that `nearest_compatible` returns.
-
-    Items without an antecedent are not changed.
-    """
+    """Replace the antecedents of every item that has any by the candidate that `nearest_compatible` returns."""
     gold = np.zeros_like(data.gold)
     for number, example in enumerate(data.examples):
         if example.antecedents:
@@ -362,9 +322,8 @@ def label_nearest(data: EncodedSplit) -> None:
 def nearest_compatible(example: Example) -> int:
     """Return the index of the compatible candidate that is mentioned last before the pronoun.
 
-    If no compatible candidate is mentioned before the pronoun, return the index of the first one after the pronoun. If
-    the cue type is one of `AGREEMENT_TYPES`, only the antecedents agree with the pronoun and are compatible; otherwise
-    all candidates are compatible.
+    If there is none, return the first one after the pronoun. If the cue type is one of `AGREEMENT_TYPES`, only the
+    antecedents agree with the pronoun and are compatible; otherwise all candidates are compatible.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree

@@ -42,11 +42,7 @@ PROJECT = "anaphora"
 
 
 def check_loggers(names: Sequence[str]) -> None:
-    """Check that the packages of the loggers in `SERVICES` are installed.
-
-    Raises:
-        UserError: a package is missing.
-    """
+    """Check that the packages of the loggers in `SERVICES` are installed; raise UserError otherwise."""
     for name in names:
         if name in SERVICES and importlib.util.find_spec(name) is None:
             raise UserError(f"trainer.loggers ({name!r}) needs a package: {pip_install(name)}")
@@ -55,10 +51,10 @@ def check_loggers(names: Sequence[str]) -> None:
 def build_loggers(layout: RunFiles, names: Sequence[str], resumed: bool) -> list[Logger]:
     """Build the loggers of a run.
 
-    If the run is resumed, the curves continue at the checkpoint. W&B and MLflow also retain the points that were logged
-    between the checkpoint and the interruption. Both assign an id to the run, which is written to `SERVICE_FILE`. The
-    environment variables of these services, such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where curves are
-    stored; by default, MLflow's database is in the parent directory of the run.
+    The curves of a resumed run continue at the checkpoint, but W&B and MLflow also retain the points logged between the
+    checkpoint and the interruption. Both assign an id to the run, which is written to `SERVICE_FILE`. Their environment
+    variables, such as WANDB_MODE and MLFLOW_TRACKING_URI, determine where curves are stored; by default, MLflow's
+    database is in the parent directory of the run.
 
     Raises:
         UserError: a file with the curves or the ids of a resumed run is damaged.
@@ -114,9 +110,9 @@ def _keep_service_id(layout: RunFiles, service: str, identity: str) -> None:
 class RunCSVLogger(Logger):
     """Logger that writes every metric to the run's `curves/metrics.csv`, with TensorBoard tags as columns.
 
-    Unlike Lightning's logger, it rewrites the whole file atomically, at each validation. The file has one row for the
-    first step, for every tenth step and for each validation, and a last row for the final metrics. When a run is
-    resumed, the rows up to the checkpoint are retained, but not the row for the final metrics.
+    Unlike Lightning's logger, it rewrites the whole file atomically, at each validation. There is a row for the first
+    step, for every tenth step, for each validation and for the final metrics. A resumed run retains the rows up to the
+    checkpoint, but not the final one.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -157,7 +153,7 @@ def curves_file(directory: Path) -> Path:
 
 
 def read_curves(path: Path) -> list[tuple[int, dict[str, float]]]:
-    """Return the training step of every row of a CSV file with curves, and the values in the row, keyed by tag.
+    """Return the training step of every row of a CSV file with curves, and the values by tag.
 
     Raises:
         UserError: the file is damaged.
@@ -181,9 +177,9 @@ def checkpoint_step(layout: RunFiles) -> int:
 
 @contextmanager
 def quiet_writer_thread() -> Iterator[None]:
-    """Suppress the error output of threads that end with an OSError, inside the `with` block.
+    """Suppress, in the `with` block, the output of threads that end with an OSError.
 
-    The error of TensorBoard's writer thread is not lost, since TensorBoard raises it again in the main thread.
+    TensorBoard raises the error of its writer thread again in the main thread.
     """
     before = threading.excepthook
 
@@ -201,10 +197,7 @@ def quiet_writer_thread() -> Iterator[None]:
 class RunTensorBoardLogger(TensorBoardLogger):
     """Logger with an event file in the run's directory; the step of a point is the number of completed training steps.
 
-    Args:
-        directory: directory of the run.
-        resumed_at: number of steps completed when the run is resumed; TensorBoard then drops the points that the
-            interrupted process logged after this step. None for a new run.
+    TensorBoard drops the points that the interrupted process logged after the step `resumed_at`; None for a new run.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -217,10 +210,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write the remaining events.
-
-        If training succeeded, also mark the session of the run as finished on the tab "HParams".
-        """
+        """Write the remaining events and, if training succeeded, the end of the session on the tab "HParams"."""
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))
@@ -229,10 +219,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
     def log_hyperparams(
         self, params: dict[str, Any] | Namespace, metrics: dict[str, Any] | None = None, step: int | None = None
     ) -> None:
-        """Write the settings and the names of the final metrics to the tab "HParams".
-
-        The settings are strings and numbers. `FINAL_METRICS` lists the metrics.
-        """
+        """Write the settings (strings and numbers) and the names in `FINAL_METRICS` to the tab "HParams"."""
         infos = []
         start = plugin_data_pb2.SessionStartInfo()
         for name, value in (vars(params) if isinstance(params, Namespace) else params).items():
@@ -267,12 +254,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self._add(Summary.Value(tag=tag, tensor=tensor, metadata=SummaryMetadata(plugin_data=plugin)), step)
 
     def add_layout(self, categories: Mapping[str, Mapping[str, Sequence[str]]]) -> None:
-        """Set the charts of the tab "Custom Scalars".
-
-        Args:
-            categories: for each category of charts and each title of a chart, the regular expressions of the tags that
-                the chart shows.
-        """
+        """Set the charts of the tab "Custom Scalars": for each category and title, regular expressions of tags."""
         self.experiment.add_custom_scalars(
             {
                 category: {title: ["Multiline", list(tags)] for title, tags in charts.items()}

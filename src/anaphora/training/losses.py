@@ -1,7 +1,7 @@
 """Training losses, and the division of a batch among data-parallel processes (ranks).
 
-The loss is a weighted sum of up to five parts: the losses on predicted antecedents (or labels), masked tokens, unmasked
-tokens, minimal pairs and attention supervision.
+The loss is a weighted sum of up to five parts: predicted antecedents (or labels), masked tokens, unmasked tokens,
+minimal pairs and attention supervision.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class BatchShare(Batch):
     """Rows (token sequences) of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
-        weights: (5,) factor for each loss part in `PARTS`: the number of elements (such as items or masked tokens) of
-            the part in these rows, times the number of ranks, divided by the number of such elements in the whole
-            batch. The loss part of the whole batch is the mean over ranks of the rank's loss part times this factor.
+        weights: (5,) factor for each loss part in `PARTS`: its number of elements (such as items) in these rows, times
+            the number of ranks, divided by the number in the whole batch. The mean over ranks of loss part times factor
+            is the loss part of the whole batch.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -34,22 +34,16 @@ class BatchShare(Batch):
 
     @property
     def real_tokens(self) -> int:
-        """Return the number of tokens in the whole batch without padding.
-
-        The tokens of all ranks are counted, because the reported training speed is that of all ranks together.
-        """
+        """Return the number of tokens of all ranks without padding; the reported speed is that of all ranks."""
         return int(self.tokens)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Loss of a training step.
+    """Loss of a training step: `total` is the weighted sum of the parts, keyed by their names in `PARTS`.
 
-    Attributes:
-        total: weighted sum of the parts.
-        parts: each part of the loss, keyed by its name in `PARTS`: the mean over the part's elements, such as items or
-            masked tokens. If the batch is a `BatchShare`, each mean is multiplied by the part's factor in
-            `BatchShare.weights`.
+    A part is a mean over its elements, such as items or masked tokens, times its factor in `BatchShare.weights`, if
+    any.
     """
 
     total: Tensor
@@ -63,8 +57,7 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
     """Return the rows of a batch that are assigned to one rank.
 
-    If there are too few rows for all ranks, a rank without rows gets the first row, and any other rows of the same
-    minimal pair, with weight 0, since every rank must compute gradients.
+    A rank without rows gets the first row and its minimal pair with weight 0, since every rank must compute gradients.
     """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
@@ -83,10 +76,7 @@ def _part_counts(batch: Batch) -> Tensor:
 
 
 def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
-    """Compute the losses of a batch.
-
-    If the batch is a `BatchShare`, the parts of the loss are multiplied by `BatchShare.weights`.
-    """
+    """Compute the losses of a batch; `BatchShare.weights`, if present, multiply the parts."""
     output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
     if task.prediction.kind != "none":
@@ -116,14 +106,7 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
-    """Compute the mean cross-entropy, in nats, of the original tokens at the given positions.
-
-    Args:
-        model: model whose output layer computes the logits over the vocabulary.
-        output: output of the encoder.
-        batch: batch with R rows of T tokens.
-        positions: indices into the batch flattened to (R * T).
-    """
+    """Compute the mean cross-entropy, in nats, of the original tokens at flat positions of the batch."""
     logits = full_precision(model.output(output.hidden[positions]))
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
@@ -131,9 +114,8 @@ def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positio
 def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
     """Compute the mean probability that both items of a minimal pair get the same prediction, in [0, 1].
 
-    This is the mutual-exclusivity loss of Klein and Nabi 2020. The probability for a pair is the sum over the possible
-    predictions of the product of the probabilities that the two items assign to this prediction. The loss does not need
-    to know the antecedents, only that those of the two items differ.
+    This is the mutual-exclusivity loss of Klein and Nabi 2020: the sum over the possible predictions of the product of
+    their probabilities for the two items. It needs to know only that the antecedents differ.
 
     Args:
         scores: (N, M + 1) scores of the M candidates of N items; the last column is the score of "none of them".
@@ -146,9 +128,8 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
     """Compute KL(target || weights) in nats, the loss of attention supervision.
 
-    The weights are the attention weights from the pronoun, averaged over the pronoun's tokens. The target is uniform
-    over the antecedent's tokens. The loss is averaged over the supervised layers and heads and over the items with an
-    antecedent; it is 0 if no item has an antecedent.
+    The weights are those of the pronoun, averaged over its tokens; the target is uniform over the antecedent's tokens.
+    The loss is averaged over the supervised layers and heads and over the items with an antecedent; 0 without any.
     """
     assert output.rows is not None
     rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)
@@ -169,18 +150,14 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
 def take_share(batch: Batch, rank: int, count: int) -> Batch:
     """Return the rows of a batch that are assigned to process `rank` of `count` processes; there may be none.
 
-    These are every `count`-th row of the batch, starting with row `rank`, where all rows of a minimal pair count as one
-    row. Every row, item, masked token and minimal pair is thus assigned to exactly one process. Random choices for the
-    whole batch, such as those of masked tokens, remain as they are.
+    These are every `count`-th row, starting with row `rank`, where all rows of a minimal pair count as one. Random
+    choices for the whole batch, such as those of masked tokens, remain as they are.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 
 
 def take_rows(batch: Batch, rows: Tensor) -> Batch:
-    """Return a batch of the given rows, with their items, queries and candidates.
-
-    `rows` are (S,) ascending row indices; they include both items of a minimal pair or neither.
-    """
+    """Return a batch of the given rows, (S,) ascending indices, with both items of a minimal pair or neither."""
     length, most = batch.ids.shape[1], batch.present.shape[1]
     new_rows = _new_numbers(rows, len(batch.ids))
     segments = batch.segments[rows]

@@ -31,9 +31,8 @@ class TrainingModule(lightning.LightningModule):
     draws the same numbers as an uninterrupted one.
 
     Attributes:
-        step_metrics: metrics of the last step: the loss, the parts of the loss if there are several, the gradient norm
-            before clipping and the highest learning rate. With a value curriculum, also the encoder's `hidden_share`
-            (`ValueCurriculum.hidden_share`).
+        step_metrics: metrics of the last step: the loss, its parts if there are several, the gradient norm before
+            clipping and the highest learning rate; with a value curriculum, also the encoder's `hidden_share`.
         predictions: predictions of the last validation on rank 0. None on other ranks, before the first validation, and
             for a model without a prediction head.
         stop_requested: whether this process has received a signal to stop; all ranks then stop at the next step.
@@ -66,10 +65,7 @@ class TrainingModule(lightning.LightningModule):
         return step_losses.total
 
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
-        """Return the losses of the whole batch on every rank.
-
-        If any rank has received a signal to stop, stop all ranks instead by raising KeyboardInterrupt.
-        """
+        """Return the losses of the whole batch; raise KeyboardInterrupt everywhere if any rank is to stop."""
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
         stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
         if stop:
@@ -196,8 +192,7 @@ HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_sp
 def seed_generator(seed: int, device: torch.device) -> None:
     """Seed the random number generator of the CPU or, if `device` is another device, those of all devices.
 
-    On the CPU, `torch.manual_seed` is not used, since it would record a stack trace for each unused device, which takes
-    1 % of a step.
+    On the CPU, `torch.manual_seed` would record a stack trace for each unused device, which takes 1 % of a step.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)

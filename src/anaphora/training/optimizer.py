@@ -31,12 +31,7 @@ def build_optimizer(
 ) -> torch.optim.Optimizer:
     """Build the optimizer of all trainable weights: AdamW, or `Muon` if `optimizer.matrices` is "muon".
 
-    Vectors, such as biases, have no weight decay.
-
-    Args:
-        model: the model.
-        settings: settings of the optimizer.
-        products: data type of the matrix products in Muon.
+    Vectors, such as biases, have no weight decay. `products` is the data type of the matrix products in Muon.
     """
     matrices, others = split_parameters(model, settings.matrices)
     shares = layer_learning_rate_factors(model, settings.layer_decay)
@@ -66,9 +61,8 @@ def build_optimizer(
 def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
     """Return, for every weight, the factor by which its learning rate is multiplied (layer-wise learning rate decay).
 
-    The factor is 1 for the weights above the last block. It is multiplied by `decay` for each layer further down:
-    `decay` for the last block, `decay` ** L for the first of L blocks, and `decay` ** (L + 1) for the embedding (Clark
-    et al. 2020, ELECTRA, appendix B). Weights that embedding and output share have the factor of the embedding.
+    It is 1 above the last block, `decay` for the last block, `decay` ** L for the first of L blocks, and `decay` ** (L
+    + 1) for the embedding, also if the output shares it (Clark et al. 2020, ELECTRA, appendix B).
     """
     blocks = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK_NAME.search(name))}
     layers = max(blocks.values(), default=-1) + 1
@@ -80,10 +74,7 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
 
 
 def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Split the trainable weights into the matrices of the blocks, which Muon updates, and all others.
-
-    If `matrices` is "adamw", no weights are updated by Muon, and the first list is empty.
-    """
+    """Split the trainable weights into the matrices of the blocks for Muon (none with "adamw"), and all others."""
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, weight in model.named_parameters():
@@ -97,13 +88,13 @@ def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter
 class Muon(torch.optim.AdamW):
     """AdamW, with orthogonalised Nesterov momentum for some groups of weights (Jordan et al. 2024, "Muon").
 
-    A parameter group has orthogonalised momentum if its entry `orthogonal` is True. The update of its weights is scaled
-    by 0.2 sqrt(longer side), so that its entries are as large as AdamW's and learning rates are comparable (Liu et al.
-    2025, "Muon is scalable for LLM training", section 2.2).
+    This holds for parameter groups whose entry `orthogonal` is True. Their update is scaled by 0.2 sqrt(longer side),
+    so that its entries are as large as AdamW's and learning rates are comparable (Liu et al. 2025, "Muon is scalable
+    for LLM training", section 2.2).
 
-    `products` is the data type of the matrix products in the orthogonalisation: bfloat16 in a run that trains in
-    bfloat16 on hardware that supports it, otherwise float32. `torch.optim.Muon` is not used, since it multiplies one
-    matrix at a time in bfloat16, which is 20 times slower than batched float32 on a CPU that emulates bfloat16.
+    `products` is the data type of the matrix products: bfloat16 in a run that trains in bfloat16 on hardware that
+    supports it, otherwise float32. `torch.optim.Muon` multiplies one matrix at a time in bfloat16, which is 20 times
+    slower than batched float32 on a CPU that emulates bfloat16.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:
@@ -162,8 +153,8 @@ def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps
     """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
     After three steps, singular values of at least 2 % of a matrix's Frobenius norm lie between about 0.68 and 1.2, and
-    smaller ones have grown up to 41-fold. It does not harm training that the singular values are not exactly 1 (Jordan
-    et al. 2024). `products` is the data type of the matrix products; the result has the data type of `matrices`.
+    smaller ones have grown up to 41-fold; training does not need exactly 1 (Jordan et al. 2024). `products` is the data
+    type of the matrix products; the result has that of `matrices`.
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]
@@ -193,8 +184,8 @@ def _newton_schulz_by_onednn(rows: Tensor, steps: int) -> Tensor:
 def learning_rate_schedule(settings: Optimizer) -> Callable[[int], float]:
     """Return a function that maps a step to the learning rate, as a fraction of the highest rate.
 
-    Hägele et al. 2024, "Scaling laws and compute-optimal training beyond fixed training durations", describe the
-    schedule with `decay=cooldown`: a constant rate, followed by a decay to zero.
+    With `decay=cooldown`, the rate is constant before it decays to zero (Hägele et al. 2024, "Scaling laws and
+    compute-optimal training beyond fixed training durations").
     """
     warmup = max(1, round(settings.steps * settings.warmup))
 

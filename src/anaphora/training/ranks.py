@@ -1,7 +1,7 @@
 """Distributed training: start, synchronisation and end of the processes (ranks) of a run.
 
-The batches are the same as those of a single process, and each rank processes some rows of every batch
-(`training/losses.py`). torch's DistributedDataParallel averages the gradients over ranks. Only rank 0 writes files.
+Each rank processes some rows of the batches of a single process (`training/losses.py`); torch's DistributedDataParallel
+averages the gradients. Only rank 0 writes files.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
 def set_rendezvous_address() -> None:
     """Set the address at which the ranks of a Slurm job step meet, in `MASTER_ADDR` and `MASTER_PORT`.
 
-    The address is the first machine of the job step, and the port is derived from the ids of job and step. A variable
-    that is already set is not changed.
+    These are the first machine of the job step, and a port from the ids of job and step, unless they are already set.
     """
     hosts = os.environ.get("SLURM_STEP_NODELIST", "127.0.0.1")
     step = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
@@ -71,11 +70,8 @@ def local_device(processes: Processes, device: torch.device) -> torch.device:
 def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
     """Run a function on every rank and return the result of this rank.
 
-    If the function raises a `UserError` on any rank, the error is raised on all ranks, so that no rank waits for
-    another one forever.
-
-    Raises:
-        UserError: the error of the lowest rank that raised one.
+    Any rank's `UserError`, the lowest rank's of several, is raised on all ranks, so that none waits for another
+    forever.
     """
     outcome, error = _attempt(work)
     if distributed.is_initialized():
@@ -88,11 +84,7 @@ def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
 
 
 def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
-    """Run `work` on rank 0 only and return its result on every rank.
-
-    Raises:
-        UserError: the error of rank 0, on every rank.
-    """
+    """Run `work` on rank 0 only and return its result, or raise its `UserError`, on every rank."""
     if not distributed.is_initialized():
         return work()
     outcome: list[Any] = list(_attempt(work)) if distributed.get_rank() == 0 else [None, None]
@@ -104,11 +96,7 @@ def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
 
 
 def check_same_on_every_rank(*arrays: NDArray[Any]) -> None:
-    """Check that all ranks train on the same arrays.
-
-    Raises:
-        UserError: the arrays of a rank differ from those of rank 0.
-    """
+    """Check that all ranks train on the arrays of rank 0; raise UserError otherwise."""
     if not distributed.is_initialized():
         return
     digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
@@ -161,10 +149,7 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
 
 
 class _StartedProcesses(ClusterEnvironment):
-    """Lightning environment for processes that a launcher has already started.
-
-    The number of processes may differ between machines.
-    """
+    """Lightning environment for processes that a launcher has started, in any number on each machine."""
 
     def __init__(self, processes: Processes) -> None:
         super().__init__()

@@ -28,11 +28,8 @@ def load_or_train(config: Config, advice: str, report: Callable[[str], None] | N
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
     """Return the directory of a finished run with these settings, after training or resuming the run if necessary.
 
-    Args:
-        config: settings of the run, including the name of the directory.
-        advice: advice to the user, which ends the error message if the directory holds a run with other settings.
-        report: function that receives a line saying whether the run is reused, resumed or trained; by default the line
-            is printed.
+    `advice` ends the error message about a directory that holds a run with other settings. `report` receives a line
+    saying whether the run is reused, resumed or trained; by default the line is printed.
 
     Raises:
         UserError: `config.resume` is set; the directory holds a run that diverged, or a run with other settings or

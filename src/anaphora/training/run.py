@@ -55,10 +55,7 @@ from anaphora.training.tensorboard.sentence_page import PAGE, SentencePage
 
 
 def train(config: Config) -> Path:
-    """Train a model, or continue the run that `config.resume` names with its original settings.
-
-    Returns:
-        Directory of the run.
+    """Train a model, or continue the run that `config.resume` names with its original settings; return its directory.
 
     Raises:
         UserError: a setting is invalid, a file or directory is missing or cannot be used, the disk is full, or the
@@ -83,8 +80,8 @@ def train(config: Config) -> Path:
 def denormal_numbers_as_zero() -> Iterator[None]:
     """Flush denormal numbers (absolute value below 1.2e-38) to zero inside the `with` block.
 
-    This also holds in threads that torch starts inside the block. On most processors, multiplying denormal numbers
-    takes many times longer. Such numbers are common in Adam's moving averages of gradients that have vanished.
+    It holds in threads that torch starts inside the block, too. Most processors multiply denormal numbers many times
+    more slowly, and they are common in Adam's moving averages of gradients that have vanished.
     """
     before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch can set the mode but not report it
     torch.set_flush_denormal(True)
@@ -97,12 +94,7 @@ def denormal_numbers_as_zero() -> Iterator[None]:
 class _Claim(NamedTuple):
     """Run directory that this process has locked, with the settings of the run; every rank has the same values.
 
-    Attributes:
-        config: settings of the run.
-        layout: paths of the files in the directory.
-        resumed: whether an unfinished run is continued.
-        checkpoint: path of the checkpoint to continue from; None to start from the first step.
-        moved: whether `resume_data` gives new paths of the data.
+    `checkpoint` is None to start from the first step; `moved` tells whether `resume_data` gives new paths of the data.
     """
 
     config: Config
@@ -114,8 +106,7 @@ class _Claim(NamedTuple):
     def check_directory(self) -> None:
         """Check that a resumed run is unfinished, or that the directory of a new run does not contain a run.
 
-        If the resumed run has finished, files that a killed process has left behind are first removed from the run's
-        directory.
+        Files that a killed process has left in a finished run are first removed.
 
         Raises:
             UserError: the resumed run has finished, or the directory of the new run contains a run.
@@ -132,7 +123,7 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
+        """Check the checkpoint, the best weights and the CSV curves of a resumed run.
 
         Raises:
             UserError: the errors of `check_resumable` and `read_curves`.
@@ -258,14 +249,8 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
     """Copy the weights of a run's model into another model before training.
 
-    The encoder and the output layer over the vocabulary are copied, and the prediction head if it has the same settings
-    in both models. Weights of the run's encoder that the other model does not have, such as position vectors or query
-    and key projections, are ignored.
-
-    Args:
-        model: model that receives the weights.
-        source: run whose weights are copied.
-        config: settings of the training.
+    Encoder and vocabulary output are copied, and the prediction head if it has the same settings. Weights that the
+    model lacks, such as position vectors or query and key projections, are ignored.
 
     Raises:
         UserError: the run's encoder lacks a weight of the model's encoder, or a weight has another shape.
@@ -282,7 +267,7 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
-    """Freeze the named projections in the attention of every layer, and the embedding and the lowest `layers` blocks.
+    """Freeze the named projections in the attention of every layer, the embedding and the lowest `layers` blocks.
 
     If `layers` is None, neither embedding nor blocks are frozen.
     """

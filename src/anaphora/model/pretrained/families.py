@@ -29,8 +29,7 @@ class Family:
         block: prefix of a block's tensor names; the index of the block follows it.
         tensors: name of each module in Anaphora's `Block`, mapped to its name in the checkpoint; a module has a weight
             and a bias.
-        output: name of each part of Anaphora's masked-LM head, mapped to the name of the tensor or module in the
-            checkpoint.
+        output: name of each part of Anaphora's masked-LM head, mapped to its name in the checkpoint.
         output_activation: activation in the masked-LM head; None if the head uses the activation of the encoder.
         padded_positions: whether the first rows of the position-embedding table are reserved for padding.
     """
@@ -212,7 +211,7 @@ def has_vocabulary_output(folder: Path) -> bool:
     """Return whether a folder of pretrained weights includes a masked-LM head that our model supports.
 
     Raises:
-        UserError: config.json is missing or damaged, or its `model_type` is not supported.
+        UserError: the errors of `read_config`.
     """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
@@ -225,10 +224,7 @@ def has_vocabulary_output(folder: Path) -> bool:
 
 
 def output_bias(names: Collection[str], family: Family) -> str:
-    """Return the name under which the bias of the masked-LM head's output layer is stored.
-
-    This is the name of the decoder's bias if `names` contains that name, otherwise the name in `family.output`.
-    """
+    """Return the name of the output layer's bias: the decoder's if it is stored, otherwise that in `family.output`."""
     own = family.output["decoder"].replace("weight", "bias")
     return own if own in names else family.output["bias"]
 
@@ -245,10 +241,7 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """Return the tensor names of a safetensors file; empty if the file is unreadable.
-
-    An unreadable file raises no error here, but when its weights are loaded.
-    """
+    """Return the tensor names of a safetensors file; none if it is unreadable, an error only when it is loaded."""
     from safetensors import SafetensorError, safe_open  # imported late, since many commands do not read weights
 
     try:

@@ -38,15 +38,9 @@ _FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None]) -> None:
     """Load pretrained weights into a model built from the settings that `encoder_settings` returns for the folder.
 
-    The vector of token type 0, the type of every token in a single text, is added to all token embeddings; with a tied
-    output, this adds the same constant to all logits of a position. Rows of the position-embedding table that
-    are reserved for padding are dropped.
-
-    Args:
-        model: model that receives the weights, including the vocabulary output if the folder has one.
-        folder: folder with config.json and model.safetensors.
-        rows: for each token id of the model, its row in the published token-embedding table; None for the mean of all
-            rows.
+    The vector of token type 0 is added to all token embeddings; with a tied output, this adds the same constant to all
+    logits of a position. Rows of the position-embedding table that are reserved for padding are dropped. `rows` has,
+    for each token id of the model, its row in the published table; None for the mean of all rows.
 
     Raises:
         UserError: a file is missing or broken, or the tensors do not match config.json or `rows`.
@@ -65,7 +59,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
 def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[str, Any], folder: Path) -> None:
     """Check that `pad_token_id` is the tokenizer's padding token, for families with `padded_positions`.
 
-    These models give no position to the token with this id; our encoder gives one to every token of a text.
+    These models give no position to the token with this id; ours gives one to every token of a text.
     """
     padding = family.first_position(config) - 1
     if family.padded_positions and padding in rows and rows[PADDING] != padding:
@@ -129,19 +123,13 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return the rows of a published tensor in the order of the model's token ids, one row per token.
-
-    `rows` has the row index in `table` for each token id; a token with None gets the mean of all rows.
-    """
+    """Return the rows of a published tensor in the order of the model's token ids; the mean of all rows for None."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
 def _transform_names(family: Family) -> Iterator[tuple[str, str]]:
-    """Yield (name in Anaphora, name in the checkpoint) for each weight and bias before the vocabulary logits.
-
-    They belong to a dense layer and a norm, as in `OutputTransform`.
-    """
+    """Yield the names, here and in the checkpoint, of the weights and biases of the `OutputTransform`."""
     for part, kind in product(("dense", "norm"), ("weight", "bias")):
         yield f"transform.{part}.{kind}", f"{family.output[part]}.{kind}"
 
@@ -156,14 +144,9 @@ def _encoder_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
 
 
 def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[dict[str, object], dict[str, Tensor]]:
-    """Convert an encoder to a BERT model in the format of `transformers`.
+    """Convert an encoder to a BERT model of `transformers`; return the content of config.json and the tensors.
 
-    Args:
-        encoder: encoder to convert.
-        output: vocabulary output, for a BertForMaskedLM; None for a BertModel, which has no vocabulary output.
-
-    Returns:
-        The content of config.json, and the tensors by name.
+    With `output`, the model is a BertForMaskedLM, otherwise a BertModel.
 
     Raises:
         UserError: the structure of the encoder or of `output` is not that of BERT; the message names the settings and

@@ -25,15 +25,10 @@ from anaphora.training.tensorboard.pictures import head_maps_image, pronoun_rows
 class CurvesCallback(lightning.Callback):
     """Callback that logs scalars to all loggers during training, and images and predictions to TensorBoard.
 
-    Scalars are logged after the first step, every ten steps, at each validation and at the end. Images and predictions
-    are logged at most `trainer.pictures` times in a run. The step of a logged value is the number of completed training
-    steps, also in a resumed run. The callback draws no random numbers and changes no weights.
-
-    Args:
-        history: callback that records the validations. The time that `CurvesCallback` takes is added to
-            `history.curves_seconds`.
-        config, tokenizer: settings and tokenizer of the run.
-        validation: encoded validation items.
+    Scalars are logged after the first step, every ten steps, at each validation and at the end; images and predictions
+    at most `trainer.pictures` times in a run. The step of a value is the number of completed training steps, also in a
+    resumed run. The callback draws no random numbers and changes no weights. The time that it takes is added to
+    `history.curves_seconds`.
     """
 
     def __init__(

@@ -58,10 +58,9 @@ _NO_BREAK_SPACE = "\u00a0"
 def tensorboard_tag(measure: str) -> str:
     """Return the TensorBoard tag of a metric, both of the form "group/name".
 
-    The groups "train" and "validation" become the group "curves". For training losses and all validation metrics, the
-    old group becomes a prefix of the name: "train/loss" becomes "curves/train_loss". A group such as "attention_mass"
-    becomes "heads_mass". TensorBoard sorts the groups by name and opens the first two, so these must contain the most
-    important curves.
+    "train" and "validation" become the group "curves", and validation metrics and training losses get the old group as
+    a prefix: "curves/train_loss". A group such as "attention_mass" becomes "heads_mass". TensorBoard sorts the groups
+    by name and opens the first two, so these must contain the most important curves.
     """
     group, _, name = measure.partition("/")
     match group:
@@ -74,15 +73,9 @@ def tensorboard_tag(measure: str) -> str:
 
 
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
-    """Return the charts of the tab "Custom Scalars", keyed by category and by title.
+    """Return the charts of the tab "Custom Scalars" by category and title, as regular expressions of tags.
 
-    A chart is a list of regular expressions of the tags that it shows. A chart of attention heads shows one measure for
-    the heads of one layer, so that it remains readable if the model has many layers.
-
-    Args:
-        config: settings of the run.
-        heads: whether attention heads are measured, which is the case if the encoder has attention weights and the data
-            have pronouns.
+    A chart of `heads`, if they are measured, shows one measure in one layer, to be readable for many layers.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -106,10 +99,7 @@ def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]
 
 
 def hyperparameters(config: Config) -> dict[str, str | float]:
-    """Return the values of the settings that experiments vary most, keyed by the dotted name of the setting.
-
-    The settings are the same for every run, so that runs can be compared.
-    """
+    """Return the values of the settings that experiments vary most, by dotted name; the same settings for every run."""
     model, task, optimizer = config.model, config.task, config.optimizer
     languages = ",".join(config.data.languages) if isinstance(config.data, ControlledCorpus) else "–"
     return {
@@ -135,11 +125,7 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
     """Return the steps at which images are drawn: the start, the end, and steps of validations, spread evenly.
 
-    Args:
-        steps: number of training steps.
-        every: number of steps between two validations.
-        most: maximum number of steps at which images are drawn; if it is 1, images are drawn only at the end, and if it
-            is 0, never.
+    `every` is the number of steps between validations, `most` the maximum number of steps: 1 for the end only.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -148,13 +134,10 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 
 
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
-    """Select the probe sentences, whose attention weights are drawn during training.
+    """Return TensorBoard tag and item index of the probe sentences, whose attention is drawn during training.
 
     For each language, up to two short items with `Example.is_main` are selected, alternating between the cue categories
-    (set and role cues) and evenly spaced within a category. The selection does not depend on a model.
-
-    Returns:
-        TensorBoard tag and item index of each probe sentence.
+    (set and role cues) and evenly spaced within a category, whatever the model.
     """
     probes = []
     short = [
@@ -188,8 +171,7 @@ class ValidationPredictions:
     Attributes:
         predicted: (N,) index of the predicted candidate or label; -1 for the prediction "none of them".
         probability: (N,) probability of the prediction among the possible predictions.
-        head_choices: (N, L, H) index of the candidate with the most attention from the pronoun in each head; None if
-            heads were not measured.
+        head_choices: (N, L, H) index of each head's strongest candidate; None if heads were not measured.
     """
 
     predicted: NDArray[np.int64]
@@ -202,9 +184,8 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
-    In a control run with replaced labels (`replace_labels`), the table shows the label of each item, and a prediction
-    is right if it equals this label. For pronouns, the last column shows the candidate with the most
-    attention from the pronoun in `head`.
+    In a control run with replaced labels (`replace_labels`), the table shows these labels, and a prediction is right if
+    it equals the label. For pronouns, the last column shows the strongest candidate of `head`.
     """
     gold = data.gold
     is_right = np.where(
@@ -307,10 +288,7 @@ def _with_probability(answer: str, probability: np.float32) -> str:
 
 
 def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
-    """Break a text into lines of Markdown of at most `_LINE_WIDTH`; a wider word gets a line of its own.
-
-    The characters from bold[0] to bold[1] are bold.
-    """
+    """Break a text, bold from bold[0] to bold[1], into lines of Markdown of at most `_LINE_WIDTH` or one word."""
     lines, line, width = [], "", 0
     start, end = bold
     # A unit is a word with the space after it, or a Chinese character with the punctuation after it. A line ends only

@@ -1,9 +1,8 @@
 """Small images of a sentence for TensorBoard: the attention weights from the pronoun, and all attention maps.
 
-The images are drawn with Pillow, which takes milliseconds; matplotlib would delay training by half a second per image.
-The colour scale is fixed, so that steps can be compared. Captions are in the language of the sentence.
-
-In shapes, L is the number of layers, H of heads, T of tokens and W of words.
+Pillow draws them in milliseconds; matplotlib would delay training by half a second per image. The colour scale is
+fixed, so that steps can be compared. Captions are in the language of the sentence. In shapes, L is the number of
+layers, H of heads, T of tokens and W of words.
 """
 
 from __future__ import annotations
@@ -98,13 +97,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
 
 
 def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: int) -> PngImage:
-    """Draw the attention maps of all heads in a grid, with one row per layer.
-
-    Args:
-        record: sentence and attention weights from the pronoun.
-        maps: (L, H, T, T) attention weights; the last two axes are the query tokens and the key tokens.
-        step: training step, which the heading shows.
-    """
+    """Draw the attention maps of all heads, (L, H, queries, keys), in a grid with one row per layer."""
     row = word_weights(record)
     merged = word_map(maps, record.words)
     layers, heads, count = merged.shape[:3]
@@ -155,8 +148,8 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 class _ImageSheet:
     """White canvas for an image of a sentence.
 
-    At the top are a heading and the sentence, with pronoun, antecedent and distractors in different colours. At the
-    bottom is a colour scale for attention weights.
+    At the top are a heading and the sentence, with pronoun, antecedent and distractors in different colours, at the
+    bottom a colour scale for attention weights.
     """
 
     def __init__(
@@ -172,10 +165,7 @@ class _ImageSheet:
         self.draw = ImageDraw.Draw(self.image)
 
     def grow(self, height: int) -> None:
-        """Set the height, in pixels, of the area between the sentence and the colour scale.
-
-        This creates the image and draws the heading, the sentence and the colour scale.
-        """
+        """Create the image with `height` pixels between sentence and colour scale, and draw these and the heading."""
         size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
         self.image = Image.new("RGB", size, style.PAPER)
         self.draw = ImageDraw.Draw(self.image)
@@ -210,10 +200,7 @@ class _ImageSheet:
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:
-        """Draw a frame in the colour of a role (pronoun, antecedent or distractor).
-
-        Frames of distractors are dashed, so that readers can distinguish them without seeing colours.
-        """
+        """Draw a frame in the colour of a role, dashed for distractors, to distinguish them without seeing colours."""
         left, top, right, bottom = box
         for begin, end in (
             ((left, top), (right, top)),
@@ -237,16 +224,7 @@ class _ImageSheet:
     def text(
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
     ) -> None:
-        """Draw text at a point.
-
-        Args:
-            at: the point, in pixels.
-            text: the text.
-            size: font size in pixels.
-            colour: colour of the text.
-            anchor: position of the point relative to the text, as an anchor of Pillow whose first letter is l, m or r.
-            bold: whether the text is bold.
-        """
+        """Draw text at a point; lengths are pixels, and the first letter of Pillow's anchor is l, m or r."""
         width = _text_width(text, size, bold)
         left = at[0] - {"l": 0, "m": width // 2, "r": width}[anchor[0]]
         _draw_text(self.draw, (left, at[1]), text, size, colour, anchor[1], bold)
@@ -308,10 +286,7 @@ def _role_colour(role: str | None) -> str:
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Return the RGB colours of attention weights, (...) -> (..., 3).
-
-    The position on the colour scale is the square root of the weight, so that small weights are visible.
-    """
+    """Return RGB colours, (...) -> (..., 3), by the square root of the weight, so that small weights are visible."""
     ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
     shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
     return shades
