@@ -18,8 +18,37 @@ CHINESE = "王芳告诉李强她赢了。"
 
 def test_words_are_found_whole_and_in_any_case() -> None:
     assert find_span("The theatre she likes", "the", "pronoun") == (0, 3)
-    assert find_span("he said she and HE", "HE", "pronoun") == (0, 2)
+    assert find_span("he said she and IT", "He", "pronoun") == (0, 2)
     assert find_span("breathe; he ran", "he", "pronoun") == (9, 11)
+
+
+def test_a_name_is_not_taken_for_a_word_without_its_capital() -> None:
+    example = example_from_query("I hope Hope will call Will because he is ill.", "he", ["Hope", "Will"])
+    assert example.candidates == (((7, 11),), ((22, 26),))
+    assert find_span("The man saw the man.", "the man", "candidates") == (0, 7)
+    assert find_span("Was it Élodie? élodie!", "E\u0301LODIE", "candidates") == (7, 13)
+
+
+def test_blanks_and_apostrophes_match_in_every_form() -> None:
+    text = "The old\nman met O’Neill's\u00a0 wife, and she left."
+    assert find_span(text, "the old man", "candidates") == (0, 11)
+    assert find_span(text, " O'Neill’s wife ", "candidates") == (16, 31)
+
+
+def test_a_part_of_a_word_is_named_with_its_word_and_characters() -> None:
+    message = r"\('안나'\) is not in the text .* as a whole word, but in '안나는'; .* the characters \(0:2\)"
+    with pytest.raises(UserError, match=message):
+        find_span("안나는 왔다", "안나", "candidates")
+    with pytest.raises(UserError, match=r"but in '1999'; .* \(8:10\)"):
+        find_span("3:5 in 1999 it was", "99", "candidates")
+
+
+def test_candidates_that_share_characters_are_named_by_their_words() -> None:
+    text = "Anna's sister called Anna because her phone broke."
+    with pytest.raises(UserError, match=r"""'Anna' \(0:4\) and "Anna's sister" \(0:13\) share .* as 'Anna:2'"""):
+        example_from_query(text, candidates=["Anna's sister", "Anna"])
+    example = example_from_query(text, candidates=["Anna's sister", "Anna:2"])
+    assert example.candidates == (((0, 13),), ((21, 25),))
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

@@ -30,7 +30,7 @@ _SCRIPT = re.compile(
 """Pattern for the script in a letter's Unicode name; letters without a script, such as ʻ in "Hawaiʻi", do not match."""
 _WITHOUT_BLANKS = ("CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR")
 """Scripts without spaces between words."""
-_JOINERS = "\u00ad\u200c\u200d\u2060"
+JOINERS = "\u00ad\u200c\u200d\u2060"
 """Soft hyphen, zero-width non-joiner and joiner, and word joiner, which are part of the surrounding word."""
 _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
@@ -114,7 +114,7 @@ def _as_letter_before(match: re.Match[str]) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    return character > "\x7f" and (character in _JOINERS or unicodedata.category(character)[0] == "M")
+    return character > "\x7f" and (character in JOINERS or unicodedata.category(character)[0] == "M")
 
 
 def _changes_script(before: str, after: str) -> bool:

@@ -15,16 +15,17 @@ from functools import lru_cache
 from itertools import pairwise
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import cuts_word, language_of, split_names
+from anaphora.base.language import CHINESE_RANGES, JOINERS, cuts_word, is_inside_word, language_of, split_names
 from anaphora.base.translation import N_
-from anaphora.data.example import Example, Span, in_text_order
+from anaphora.data.example import Example, Span, in_text_order, overlap
 
 _ENGLISH = """
     he him his himself she her hers herself it its itself they them their theirs themself themselves
 """
 _CHINESE = (
     "(?<!(?<!尤)其)(?<!吉(?=他))(?<![维維](?=他命))(?<![马馬]耳(?=他))"  # not 其他, 吉他, 维他命, 马耳他
-    "(?:[她它牠祂]|他(?:(?=[们們])|(?![乡鄉](?!下)|人(?:[的之或，。！？、；]|$))))[们們]?"  # not 他乡, 他人
+    "(?:[她它牠祂]|他(?:(?=[们們])|(?![乡鄉](?!下)|人(?:[的之或，。！？、；]|$)|[ぁ-ヿ])))[们們]?"  # 他乡, 他人, 他の
+    "|佢[哋们們]?"  # Cantonese
 )
 
 
@@ -35,10 +36,11 @@ def pronoun_pattern(letter: str) -> str:
 
     - an English pronoun inside a longer word, even if a hyphen separates the parts of the word,
     - "IT" in capitals, which usually means information technology,
-    - a Chinese pronoun inside a word such as 其他 or 他人.
+    - a Chinese pronoun inside a word such as 其他 or 他人, or a Japanese word such as 他の.
 
     Args:
-        letter: pattern of a letter or digit, which Python and JavaScript write differently.
+        letter: pattern of a character of a word (a letter, digit, mark or joiner, but no Chinese character), which
+            Python and JavaScript write differently. Python has no pattern for marks.
     """
     forms = dict.fromkeys(
         form for word in _ENGLISH.split() for form in (word, word.capitalize(), word.upper()) if form != "IT"
@@ -46,13 +48,14 @@ def pronoun_pattern(letter: str) -> str:
     return f"(?<!{letter})(?<!{letter}-)(?:{'|'.join(forms)})(?!-?{letter})|{_CHINESE}"
 
 
-SCRIPT_PATTERN = pronoun_pattern(r"[\p{L}\p{N}]")  # pattern for JavaScript, with the flag "u"
-_PATTERN = re.compile(pronoun_pattern(r"[^\W_]"))
+SCRIPT_PATTERN = pronoun_pattern(rf"(?![{CHINESE_RANGES}])[\p{{L}}\p{{N}}\p{{M}}{JOINERS}]")
+"""Pattern for JavaScript, with the flag "u"."""
+_PATTERN = re.compile(pronoun_pattern(rf"[^\W_{CHINESE_RANGES}]"))
 
 
 def third_person_pronouns(text: str) -> list[tuple[int, int]]:
     """Return the character spans of the third-person pronouns of a text, in order."""
-    return [match.span() for match in _PATTERN.finditer(text)]
+    return [match.span() for match in _PATTERN.finditer(text) if not cuts_word(text, match.span())]
 
 
 def example_from_query(
@@ -84,6 +87,7 @@ def example_from_query(
     if answer is not None and answer not in same:
         raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
+    _check_apart(text, [span for (span,) in spans])
     right = () if answer is None else (same.index(answer),)
     ordered, antecedents, _ = in_text_order(spans, right)
     return Example(
@@ -93,6 +97,25 @@ def example_from_query(
         candidates=ordered,
         antecedents=antecedents,
     )
+
+
+def _check_apart(text: str, spans: Sequence[Span]) -> None:
+    """Check that no two candidates share a character of the text, and name them by their words if they do."""
+    for second, span in enumerate(spans):
+        for other in spans[:second]:
+            if overlap(span, other):
+                message = N_(
+                    "candidates: {words!r} ({place}) and {other!r} ({other_place}) share characters of the text; leave "
+                    "one out, or choose a later mention by its number, as {numbered!r}"
+                )
+                raise UserError(
+                    message,
+                    words=text[slice(*span)],
+                    place="{}:{}".format(*span),
+                    other=text[slice(*other)],
+                    other_place="{}:{}".format(*other),
+                    numbered=f"{text[slice(*min(span, other, key=lambda one: one[1] - one[0]))]}:2",
+                )
 
 
 def optional_example(
@@ -170,6 +193,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
     The string "the cup" selects the first occurrence of "the cup" as whole words, "the cup:2" selects the second
     occurrence, and "4:11" selects the characters from 4 to 11, end exclusive. A literal occurrence of the string in the
     text takes precedence: in a text with the time "7:15", this string selects the time, and "007:015" the characters.
+    An occurrence with the capitals of the string precedes others: "Hope" selects the name in "I hope Hope comes".
 
     Args:
         words: the string given by the user.
@@ -185,9 +209,9 @@ def find_span(text: str, words: str, setting: str) -> Span:
     if not words.strip():
         message = N_("{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
         raise UserError(message, setting=setting, words=words)
-    occurrence = next(occurrences_in_any_case(words, text), None)
-    if occurrence is not None:
-        return occurrence
+    occurrences = list(occurrences_in_any_case(words, text))
+    if occurrences:
+        return next((span for span in occurrences if _has_capitals_of(words, text[slice(*span)])), occurrences[0])
     numbered = re.fullmatch(r"(.*\S.*):([0-9]{1,4})", words, re.DOTALL)
     every = list(occurrences_in_any_case(numbered[1], text)) if numbered else []
     if numbered and 1 <= int(numbered[2]) <= len(every):
@@ -202,8 +226,27 @@ def find_span(text: str, words: str, setting: str) -> Span:
     if numbered:
         message = N_("{setting} ({words!r}): {word!r} appears {count} times in the text {text!r}")
         raise UserError(message, setting=setting, words=words, word=numbered[1], count=len(every), text=text)
+    part = next(_parts_of_words(words, text), None)
+    if part is not None:
+        start, end = part
+        while is_inside_word(text, start):
+            start -= 1
+        while is_inside_word(text, end):
+            end += 1
+        message = N_(
+            "{setting} ({words!r}) is not in the text {text!r} as a whole word, but in {whole!r}; give this word, or "
+            "the characters ({characters})"
+        )
+        written = written_span(text, part)
+        raise UserError(message, setting=setting, words=words, text=text, whole=text[start:end], characters=written)
     message = N_("{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
     raise UserError(message, setting=setting, words=words, text=text)
+
+
+def _has_capitals_of(words: str, found: str) -> bool:
+    """Return whether an occurrence of words, which may differ in case, has a capital where the words have one."""
+    typed, written = ("".join(unicodedata.normalize("NFD", one).split()) for one in (words, found))
+    return all(letter.isupper() for letter, given in zip(written, typed, strict=False) if given.isupper())
 
 
 def written_span(text: str, span: Span) -> str:
@@ -218,18 +261,32 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
     """Yield the spans of all whole-word, case-insensitive occurrences of words in a text.
 
     Word boundaries are those of `is_inside_word`: spaces, punctuation, changes of script, and every Chinese character.
-    Precomposed and decomposed accents match each other.
+    Precomposed and decomposed accents match each other, as do straight and curly apostrophes, and spaces and line
+    breaks.
     """
+    end = 0
+    for span in _spellings(words, text):
+        if span[0] >= end and not cuts_word(text, span):
+            yield span
+            end = span[1]
+
+
+def _parts_of_words(words: str, text: str) -> Iterator[Span]:
+    """Yield the spans of the occurrences of words that cut a word of the text."""
+    return (span for span in _spellings(words, text) if cuts_word(text, span))
+
+
+def _spellings(words: str, text: str) -> Iterator[Span]:
+    """Yield the spans of all occurrences of words in a text, whole or not; occurrences may overlap."""
     decomposed, places = _decomposed(text)
-    pattern = re.compile(re.escape(unicodedata.normalize("NFD", words)), re.IGNORECASE)
+    spelled = [re.escape(part) for part in unicodedata.normalize("NFD", words).split()]
+    pattern = re.compile(re.sub("['’]", "['’]", r"\s+".join(spelled)), re.IGNORECASE)
     first = 0
-    while words and (occurrence := pattern.search(decomposed, first)):
+    while spelled and (occurrence := pattern.search(decomposed, first)):
         start, end = (places[place] for place in occurrence.span())
-        if start is None or end is None or cuts_word(text, (start, end)):
-            first = occurrence.start() + 1
-        else:
+        if start is not None and end is not None:
             yield start, end
-            first = occurrence.end()
+        first = occurrence.start() + 1
 
 
 @lru_cache(maxsize=4)
