@@ -1,8 +1,8 @@
 """Exported runs of this package as models of `transformers`, whose Auto classes know them after import of this module.
 
 Both libraries can read the same folder, since parameters have the same names: `AutoModel.from_pretrained` reads an
-exported run, and `anaphora.load` reads a folder to which `save_pretrained` has written a model and its tokenizer. In
-shapes, B is the number of texts, T of tokens and H of heads; V is the size of the vocabulary, and W the width.
+exported run, and `anaphora.load` a model and tokenizer stored by `save_pretrained`. In shapes, B is the number of
+texts, T of tokens and H of heads; V is the size of the vocabulary, and W the width.
 """
 
 from __future__ import annotations
@@ -44,11 +44,7 @@ class AnaphoraConfig(PreTrainedConfig):
         self.vocab_size = vocab_size
 
     def settings(self) -> Config:
-        """Return the validated settings of the run.
-
-        Raises:
-            UserError: the settings are missing or invalid.
-        """
+        """Return the validated settings of the run; raise UserError if they are missing or invalid."""
         return published_settings(self.run, str(self.name_or_path or "config.json"))
 
 
@@ -80,8 +76,6 @@ class AnaphoraModel(PreTrainedModel):
         return_dict: bool | None = None,
     ) -> BaseModelOutput | tuple[Any, ...]:
         """Return hidden states, and attention maps if requested.
-
-        In shapes, B is the number of texts, T of tokens and H of heads, and W is the width.
 
         Args:
             input_ids: token ids, (B, T).
@@ -140,8 +134,7 @@ class AnaphoraModel(PreTrainedModel):
     def _init_weights(self, module: nn.Module) -> None:
         """Initialise tensors that are missing from the file, such as fixed position encodings.
 
-        The constructor initialises all weights itself. `from_pretrained`, however, constructs the model on the meta
-        device, so tensors that are missing from the file must then be computed again.
+        `from_pretrained` constructs the model on the meta device, so these tensors must be computed again.
         """
         if not hasattr(self, "is_constructed") or all(_is_read(one) for _, one in _own_tensors(module)):
             return

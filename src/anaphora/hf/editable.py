@@ -98,10 +98,7 @@ class EditableModel:
 
 
 def _logits(output: Any) -> Tensor:
-    """Return the logits over the vocabulary from the output of a model.
-
-    They are selected by name, since their index varies: a mixture-of-experts loss may precede them in the output.
-    """
+    """Return the logits over the vocabulary by name, since a mixture-of-experts loss may precede them in the output."""
     logits: Tensor = output.logits if hasattr(output, "logits") else output.prediction_logits
     return logits
 

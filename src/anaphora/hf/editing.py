@@ -1,9 +1,9 @@
 """Edits of attention inside a forward pass of a `transformers` model, whatever its architecture.
 
-Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores
-before the softmax, the weights before the product, or the output of the product; edits of queries, keys and values
-(`Edit.projected`) are not applied. A trial forward pass locates these operations (`verification.edits`). In shapes, B
-is the number of texts, H of heads, Q of queries, K of keys, T of tokens and D of features per head.
+Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores,
+the weights, or the output of the product, but not queries, keys and values (`Edit.projected`). A trial forward pass
+locates these operations (`verification.edits`). In shapes, B is the number of texts, H of heads, Q of queries, K of
+keys, T of tokens and D of features per head.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class EditPoint:
 
 
 class PlacedOperations(SingleOperations):  # type: ignore[no-untyped-call]
-    """Dispatch mode that calls a method for each softmax and each matrix product of a model.
+    """Dispatch mode that calls `softmax` and `product` for these operations of a model, with their location.
 
-    The methods, `softmax` and `product`, receive the location of the operation in the model. Subclasses override them.
+    Subclasses override the two methods.
     """
 
     def __init__(self, running: Sequence[str]) -> None:
@@ -152,9 +152,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         return weights
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Edit the attention weights, multiply them by the values, and edit the result.
-
-        Products that are at no edit point are computed without edits.
+        """Edit the attention weights, multiply them by the values, and edit the result, if there is an edit point here.
 
         Raises:
             UserError: the attention weights or the product with the values do not consist of B * H * T rows, or weights
@@ -200,9 +198,7 @@ def edited_attention(
 ) -> Iterator[EditedAttention]:
     """Apply edits to a single forward pass inside the `with` block; yield the dispatch mode that applies them.
 
-    Args:
-        part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
-        points, edits, sizes: as in `EditedAttention`.
+    Paths in `points` are relative to `part`; the forward pass may be that of a larger model.
 
     Raises:
         UserError: the forward pass does not compute attention by the operations that the trial forward pass has
@@ -222,7 +218,7 @@ def edited_attention(
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
     """Return the attention weights of each block, read at its `EditPoint` in a forward pass without edits.
 
-    The shape is (texts, heads, tokens, tokens). Raises what `edited_attention` and `run_model` raise.
+    The shape is (texts, heads, tokens, tokens). The errors are those of `edited_attention` and `run_model`.
     """
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:
@@ -233,13 +229,10 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 class EditOfOneText(Edit):
     """Wrapper that applies an edit, made for a batch of texts, in a forward pass over one text of the batch.
 
-    The edit always receives tensors for the whole batch. All passes share these tensors (`tables`), and each pass fills
-    in the values of its text.
+    The edit always receives tensors for the whole batch, of which each pass fills in the values of its text.
 
     Args:
-        edit: edit of the batch.
-        row: index of the text in the batch.
-        batch: sizes B and T of the batch.
+        edit, row, batch: edit of the batch, index of the text in it, and its sizes B and T.
         tables: inputs of the edit, keyed by the name of its method; zeros for texts that have not run yet.
     """
 

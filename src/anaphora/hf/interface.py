@@ -1,9 +1,8 @@
 """Attention function that a model of `transformers` uses while its attention maps are read.
 
-Models in transformers 5 take their attention function from a registry (`AttentionInterface`). The function in this
-module computes attention as the encoder of this package does. If an `AttentionTap` is active, the function also records
-the attention weights that the tap requests. In shapes, B is the number of texts, T of tokens, H of heads, Q of queries
-and D of features per head.
+Models in transformers 5 take their attention function from a registry (`AttentionInterface`). This one computes
+attention as the encoder of this package does, and records the weights that an active `AttentionTap` requests. In
+shapes, B is the number of texts, T of tokens, H of heads, Q of queries and D of features per head.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class AttentionTap:
         queries: two tensors, (Q,) each: batch row and token index of each query whose attention row is recorded. None
             records whole maps.
         layers: number of attention layers after which the pass ends; None for a complete pass.
-        head: index of a head. Only this head is recorded, in the last layer of the pass. None records all heads of all
+        head: index of the only head that is recorded, in the last layer of the pass. None records all heads of all
             layers.
 
     Attributes:
-        weights: recorded weights of each layer in order: (Q, H, T) for `queries`, (B, H, T, T) for whole maps, with B
-            texts, H heads and T tokens; if `head` is given, a single tensor with H = 1.
+        weights: recorded weights of each layer in order: (Q, H, T) for `queries`, (B, H, T, T) for whole maps; if
+            `head` is given, a single tensor with H = 1.
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
@@ -55,9 +54,7 @@ class AttentionTap:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
-        """Mix values by attention weights, and record the requested weights.
-
-        The tensors have the shape (texts, heads, tokens, features per head).
+        """Mix values by attention weights, and record the requested weights; all tensors are (B, H, T, D).
 
         Raises:
             PassEnded: this was the last layer to record.
@@ -143,7 +140,7 @@ def _mixed(
 ) -> Tensor:
     """Mix values by attention weights; queries, keys, values and the result are (B, H, T, D).
 
-    If `cap`, the bound of the scores, is not None, `dropout` is ignored.
+    A bound of the scores, `cap`, switches `dropout` off.
     """
     if cap is None:
         return attend(query, key, value, bias, dropout, scale)
@@ -151,9 +148,9 @@ def _mixed(
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
-    """Return the sum of the additive mask and the position bias, broadcastable to (B, H, Q, T).
+    """Return the sum of mask and position bias, broadcastable to (B, H, Q, T), with -inf at masked pairs.
 
-    At masked pairs, the result is -inf, whereas transformers uses the lowest number of the data type.
+    transformers uses the lowest number of the data type there.
     """
     bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if mask is not None:

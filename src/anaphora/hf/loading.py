@@ -1,7 +1,4 @@
-"""Loading of a model and its tokenizer from a folder or the Hugging Face Hub.
-
-Code that comes with a model is not run, and pickled weights are not read.
-"""
+"""Loading of a model and its tokenizer from a folder or the Hugging Face Hub, without code and pickles of the model."""
 
 from __future__ import annotations
 
@@ -48,11 +45,8 @@ _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model, in float32, and its tokenizer from a folder or the Hugging Face Hub ("hf://owner/name").
 
-    Files from the Hub are downloaded to the cache of `transformers`.
-
-    Returns:
-        The last part of the name, the model and the tokenizer. If the weights of the output layer are missing, the
-        model is returned without an output layer.
+    Files from the Hub are downloaded to the cache of `transformers`. The name that is returned is the last part of
+    `name`. If the weights of the output layer are missing, the model is returned without it.
 
     Raises:
         UserError: the folder or model does not exist or cannot be reached; the model is an adapter, or needs code that
@@ -112,10 +106,7 @@ def check_loaded(transformers: Any, model: object) -> None:
 
 
 def _checked_folder(name: str) -> Path:
-    """Return the path of a folder, after a check of its files.
-
-    The folder must have the configuration of a model or of an adapter, and weights in the safetensors format.
-    """
+    """Return the path of a folder after a check that it has a configuration and safetensors weights."""
     folder = Path(name).expanduser()
     if not folder.is_dir():
         raise no_folder_error("model", name)
@@ -149,10 +140,7 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
-    """Check that the tokenizer which transformers has loaded splits texts as tokenizer.json specifies.
-
-    Many tokenizer classes of transformers ignore a part of tokenizer.json.
-    """
+    """Check that the loaded tokenizer splits texts as tokenizer.json specifies, of which many classes ignore a part."""
     if path is None or not getattr(tokenizer, "is_fast", False):
         return
     written = Tokenizer.from_file(str(path))
@@ -179,19 +167,13 @@ def _shown(tokens: list[str], start: int) -> str:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return {file name: local path} of the file with the weights of a model.
-
-    If the weights are in several files, the file is their index. The result is {} if neither file exists.
-    """
+    """Return {file name: local path} of the file with a model's weights or of their index; {} if there is neither."""
     paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
     return next(({name: path} for name, path in paths if path is not None), {})
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return the local path of a file in a folder or on the Hugging Face Hub; None if the file does not exist.
-
-    Unless `offline` is True, a file on the Hub is downloaded if needed.
-    """
+    """Return the local path of a file, downloaded from the Hub if needed unless `offline`; None if there is none."""
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,
@@ -206,8 +188,8 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the class that loads a stored model: an Auto class, or the class that config.json names.
 
-    The class named in config.json is needed if the names of its weights have another prefix than in the class that
-    `AutoModel` loads, as for DPRContextEncoder.
+    The latter is needed if its weights have another prefix than in the class that `AutoModel` loads, as for
+    DPRContextEncoder.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()
@@ -229,7 +211,7 @@ def _class_of(transformers: Any, config: Any) -> Any:
 def has_output_layer(model: PreTrainedModel) -> bool:
     """Return whether a model has an output layer over the vocabulary; False for encoder-decoders.
 
-    For a model that also takes images or sounds as input, the result is True only if the model can generate text.
+    A model that also takes images or sounds must be able to generate text.
     """
     continues = isinstance(model, import_module("transformers").GenerationMixin) and predicts_by(model, MULTIMODAL)
     known = continues or predicts_by(model, MASKED) or predicts_by(model, CAUSAL)
@@ -247,8 +229,7 @@ def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
 def _class_names() -> dict[str, frozenset[str]]:
     """Return the names of the model classes that need another Auto class than `AutoModel`, keyed by this Auto class.
 
-    The model classes are language models, with an output layer over the vocabulary; encoders of encoder-decoders,
-    without the decoder; and encoder-decoders that consist of two separate models.
+    They are language models; encoders of encoder-decoders; and encoder-decoders of two separate models.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
@@ -270,8 +251,8 @@ def _class_names() -> dict[str, frozenset[str]]:
 def _for_pretraining() -> frozenset[str]:
     """Return the names of the pre-training classes of model families that also have a masked language model.
 
-    Most of these classes have two output layers: one predicts masked tokens, and the other classifies pairs of
-    sentences. Some, such as that of ELECTRA, only detect replaced tokens.
+    Most have two output layers, for masked tokens and pairs of sentences. Some, such as ELECTRA's, only detect replaced
+    tokens.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     masked = names.MODEL_FOR_MASKED_LM_MAPPING_NAMES

@@ -22,10 +22,7 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the module found by `text_module`.
-
-    If this module has no attribute `config`, it is wrapped in a `PreTrainedModel` with the configuration of the model.
-    """
+    """Return the module found by `text_module`, as a `PreTrainedModel` with the model's `config` if it has none."""
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 
@@ -33,8 +30,8 @@ def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
 def text_module(model: PreTrainedModel, name: str) -> nn.Module:
     """Return the module whose attention is read: the model without output layers, or only a text encoder.
 
-    For an encoder-decoder, the module is the encoder; for a dual encoder such as CLIP, it is the text encoder. In all
-    functions of this file, `name` is the name of the model for error messages.
+    For an encoder-decoder, it is the encoder; for a dual encoder such as CLIP, the text encoder. In all functions of
+    this file, `name` is the name of the model for error messages.
 
     Raises:
         UserError: an encoder-decoder does not return its encoder, or the module takes no token ids (a vision model).
@@ -83,9 +80,7 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Run a text part in evaluation mode and return the last hidden states, (texts, tokens, width).
-
-    If the part was in training mode, this mode is restored.
+    """Run a text part in evaluation mode and return the last hidden states, (texts, tokens, width); restore its mode.
 
     Raises:
         UserError: the part needs inputs other than text, or returns no hidden states for the tokens.
@@ -99,12 +94,8 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
     """Return the last hidden states, (texts, tokens, width), from the output of a text part.
 
-    The result is the logits for a family of models without a class that returns hidden states, such as Llama 4.
-
-    Args:
-        output: output of the text part.
-        ids: (texts, tokens) token ids that were the input of the text part.
-        what: beginning of the error message.
+    A family without a class that returns hidden states, such as Llama 4, gives logits. `ids` are the (texts, tokens)
+    token ids of the input; `what` begins the error message.
 
     Raises:
         UserError: the output has neither hidden states nor logits for the tokens.

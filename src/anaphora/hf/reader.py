@@ -1,10 +1,10 @@
 """Analysis of a `transformers` model: tokens, attention maps, and the attention rows of pronouns.
 
-If a model takes its attention function from the registry of `transformers`, it runs with a function that records the
-weights (`interface`). Other models run in eager mode, or with their own attention implementation, and return the maps;
-a test decides whether the returned maps are the true weights. If they are not, the weights are recorded where they are
-multiplied by the values. Interventions always edit the operations of the forward pass. In shapes, B is the number of
-texts, L of layers, H of heads, T of tokens and Q of queries.
+A model that takes its attention function from the registry of `transformers` runs with one that records the weights
+(`interface`). Other models run in eager mode, or with their own implementation, and return the maps; if a test shows
+that these are not the true weights, the weights are recorded where they are multiplied by the values. Interventions
+always edit the operations of the forward pass. In shapes, B is the number of texts, L of layers, H of heads, T of
+tokens and Q of queries.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class TransformersModel:
         return tokens_with_sink(tokens) if self.reading.has_sink else tokens
 
     def token_maps(self, tokens: TokenizedText, interventions: Sequence[Intervention] = ()) -> NDArray[np.float32]:
-        """Return all attention maps of a tokenized text under interventions: (layers, heads, tokens, tokens).
+        """Return all attention maps of a tokenized text under interventions: (layers, heads, queries, keys).
 
         Rows and columns are in the order of `labels`.
 
@@ -153,10 +153,7 @@ class TransformersModel:
         return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example], head: Head | None = None) -> Iterator[AttentionRecord]:
-        """Return an iterator over the attention rows of each example's pronoun, in the given order.
-
-        Arguments and errors are those of `numbered_records`.
-        """
+        """Return the records of `numbered_records`, in the given order."""
         records = dict(self.numbered_records(examples, head=head))
         return iter([records[item] for item in range(len(examples))])
 
@@ -165,13 +162,9 @@ class TransformersModel:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example, and the attention rows of the example's pronoun.
 
-        Texts of similar length share a forward pass, so that the order differs from that of `examples`.
-
-        Args:
-            examples: examples in any order; examples with the same text share a forward pass.
-            progress: callback that receives the number of texts of each pass.
-            head: only head to read; records then have the shape (1, 1, tokens), and passes with the registered
-                attention function end in the layer of the head. None reads all heads of all layers.
+        Texts of similar length share a forward pass, in another order than `examples`, as do examples with the same
+        text. `progress` receives the number of texts of each pass. If only `head` is read, records have the shape (1,
+        1, tokens), and passes with the registered attention function end in its layer.
 
         Raises:
             UserError: the head does not exist, the model cannot process a text, its maps are not attention weights, or
@@ -197,10 +190,7 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the record of each item of a batch.
-
-        `tokens` are the tokens of the distinct texts of the examples, in the order in which these texts first occur.
-        """
+        """Yield the index and the record of each item of a batch; `tokens` are those of its distinct texts."""
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
         for number, (_, example) in enumerate(items):
@@ -234,8 +224,8 @@ class TransformersModel:
             head: only head to read; None reads all heads.
 
         Returns:
-            One tensor per layer with attention, (B, H, T, T) or, with `queries`, (Q, H, T), for H heads and T tokens; a
-            single tensor with H = 1 if `head` is given.
+            One tensor per layer with attention, (B, H, T, T) or, with `queries`, (Q, H, T); a single tensor with H = 1
+            if `head` is given.
 
         Raises:
             UserError: the model cannot process the texts, or its maps are not attention weights.
@@ -268,7 +258,7 @@ class TransformersModel:
     def _leaves_tokens_out(self, maps: Sequence[Tensor], tokens: Sequence[TokenizedText]) -> bool:
         """Return whether a weight is 0 although neither padding nor the causal mask hides the token from the query.
 
-        A model with sparse attention has then selected tokens, and padding may have changed this selection.
+        Sparse attention has then selected tokens, and padding may have changed this selection.
         """
         real = self.padded(tokens)["attention_mask"].bool()
         visible = real[:, None, :, None] & real[:, None, None, :]  # (B, 1, T, T)
@@ -327,10 +317,7 @@ class TransformersModel:
         return self
 
     def digest(self) -> str:
-        """Return the first 16 hexadecimal digits of the SHA-256 of all weights, the configuration and the tokenizer.
-
-        The configuration includes the version of transformers.
-        """
+        """Return a 16-digit hash of all weights, the configuration, the tokenizer and transformers' version."""
         whole = self.language_model or self.model
         config = {**whole.config.to_dict(), "_name_or_path": None}
         tokenizer = json.loads(self.tokenizer.backend_tokenizer.to_str())
@@ -361,9 +348,8 @@ def open_model(
 ) -> TransformersModel:
     """Open a model of `transformers` for analysis.
 
-    Args:
-        model: path of a folder, name on the Hugging Face Hub as "hf://owner/name", or a loaded model.
-        tokenizer: required for a loaded model; by default, the tokenizer of the folder or of the model on the Hub.
+    A loaded model needs its tokenizer; by default, it is that of the folder or of the model on the Hub
+    ("hf://owner/name").
 
     Raises:
         UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded

@@ -1,4 +1,4 @@
-"""Tokens of a model of `transformers` with their character spans, and the model's limits on text length and vocabulary.
+"""Tokens of a model of `transformers` with their character spans, and limits on text length and vocabulary.
 
 The limits are measured, since no field of the configuration gives them reliably.
 """
@@ -55,12 +55,9 @@ class TextReader:
     def read(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair of texts, with special tokens.
 
-        If the model has a mask token, [MASK] in a text stands for this token. A token without visible characters, such
-        as the space that some tokenizers put before a text, counts as a special token, even if the tokenizer reports
-        the offsets of the first character for it.
-
-        Args:
-            second: the second text of a pair; spans then refer to both texts joined by `BETWEEN_TEXTS`.
+        [MASK] in a text stands for the model's mask token, if there is one. A token without visible characters, such as
+        the space that some tokenizers put before a text, counts as a special token, whatever offsets the tokenizer
+        reports. With `second`, spans refer to both texts joined by `BETWEEN_TEXTS`.
 
         Raises:
             UserError: the tokenizer cannot read a text, a text is empty, a token's offsets point to other characters
@@ -125,11 +122,10 @@ class TextReader:
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Extend each span by the combining marks that follow the span and are in no other span.
+    """Extend each span by the combining marks that follow it and are in no other span.
 
-    A tokenizer that composes a letter and its accents, or drops combining marks, reports only the span of the letter.
-    Marks are found by their Unicode category, because the combining class of many marks, such as vowel signs and
-    variation selectors, is 0.
+    Tokenizers that compose letters and accents, or drop marks, report only the letter. Marks are found by their Unicode
+    category, because the combining class of many marks, such as vowel signs and variation selectors, is 0.
     """
     covered = {place for span in spans for place in range(*span)}
     extended = []
@@ -146,10 +142,7 @@ def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the offset in `text` of each character of the new text, in which `mask` has replaced every [MASK].
-
-    All characters of `mask` get the offset of [MASK]. The last element of the result is the offset of the text's end.
-    """
+    """Return the offset in `text` of each character, and of the end, of the text in which `mask` replaces [MASK]."""
     if mask == _MASK:  # or there is no mask token, and the tokenizer splits [MASK]
         return range(len(text) + 1)
     places: list[int] = []
@@ -173,7 +166,7 @@ class Limits:
 
     @classmethod
     def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:
-        """Measure the limits of the text part of a model and of its tokenizer.
+        """Measure the limits of a model's text part and of its tokenizer.
 
         Raises:
             UserError: the part needs inputs other than text.
@@ -234,9 +227,9 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row that a text uses in a position-embedding table; None if the table is not of positions.
+    """Return the first row that a text of `count` tokens uses in a position-embedding table, from the indices `rows`.
 
-    `rows` are the indices of the rows used by a text of `count` tokens. Indices of positions are consecutive.
+    Indices of positions are consecutive; None if the table is not of positions.
     """
     if not rows.dim() or rows.shape[-1] < count:
         return None

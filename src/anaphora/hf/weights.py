@@ -56,12 +56,9 @@ class StoredTensor:
 
 
 def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
-    """Return the headers of all tensors of a model, keyed by name of the tensor.
+    """Return the headers of all tensors of a model, by name, from the files in `INDEX` or else the file `WEIGHTS`.
 
-    Args:
-        files: path of each file, keyed by file name. If the file `INDEX` is present, the weight files listed there are
-            read from the folder of this file; otherwise, the file `WEIGHTS` is read. If neither is present, the result
-            is empty.
+    `files` has the paths by file name; without both, the result is empty.
 
     Raises:
         UserError: a file is damaged or missing, or a tensor is stored twice or not in the file that the index states.
@@ -133,10 +130,7 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def _reads(family: object, name: str) -> bool:
-    """Return whether transformers loads models of a family with the class `name`, which another family defines.
-
-    For instance, transformers loads models of the family gpt-sw3 with a class of GPT-2.
-    """
+    """Return whether transformers loads models of a family with the class `name` of another (gpt-sw3: GPT-2)."""
     known: Any = import_module("transformers.models.auto.modeling_auto")
     named = [table.get(str(family)) for key, table in vars(known).items() if key.endswith("MAPPING_NAMES")]
     return any(name in one if isinstance(one, tuple) else name == one for one in named)
@@ -152,9 +146,9 @@ def _is_own_code(name: str, family: object) -> bool:
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, part: nn.Module, path: str) -> None:
     """Check that transformers uses every key of a config.json that changes how attention is computed.
 
-    A key counts as used if its name is in the source code of the model, which transformers has built from config.json.
-    Keys whose value stands for standard attention are not checked. If the model consists of several models, the keys of
-    `part`, the model for text, are checked too; they are in a section such as `text_config`.
+    A key counts as used if its name is in the source code of the model. Keys whose value stands for standard attention
+    are not checked. If the model consists of several, the keys of `part`, the model for text, are checked in their
+    section, such as `text_config`.
     """
     _check_keys(config, model, path)
     kind = type(getattr(part, "config", model.config).get_text_config())
@@ -194,12 +188,8 @@ def check_weights(
     """Check that the stored weights include all that affect the attention maps, and that the model has loaded them.
 
     Output layers, poolers and buffers may be missing or unused. A missing pooler is set to zero, so that the model is
-    the same each time it is loaded.
-
-    Args:
-        model: model with its output layer, if it has one.
-        report: missing, unexpected and mismatched keys, as `from_pretrained` returns them.
-        stored: headers of the stored tensors by name.
+    the same each time it is loaded. `report` has the missing, unexpected and mismatched keys of `from_pretrained`,
+    `stored` the headers of the stored tensors.
 
     Raises:
         UserError: weights are missing, unused, of the wrong shape or data type, or, except in embedding tables, not
@@ -231,10 +221,9 @@ def check_weights(
 
 
 def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
-    """Check that no expert of a layer lacks a tensor that another expert of the same layer has.
+    """Check that no expert of a layer, from 0 to the largest stored index, lacks a tensor that another one has.
 
-    The experts of a layer are assumed to have all indices from 0 to the largest that is stored. transformers joins the
-    tensors of the experts; its own report of missing tensors therefore names only the joint tensor, or no tensor.
+    transformers joins the tensors of the experts, and reports at most the joint tensor as missing.
 
     Raises:
         UserError: a tensor of an expert is missing.
@@ -256,10 +245,7 @@ def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Set missing weights of the text part to zero.
-
-    Return the names of the missing weights that affect the attention maps.
-    """
+    """Set missing weights of the text part to zero; return the names of those that affect the attention maps."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]
@@ -285,8 +271,7 @@ def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
 def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
     """Return whether a stored tensor that the model has not loaded is a weight that affects the attention maps.
 
-    Such weights are those of the layers, and of embeddings and norms outside the layers. Poolers, output layers and
-    buffers do not count.
+    These are weights of layers, and of embeddings and norms outside them, but not poolers, output layers and buffers.
     """
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
@@ -299,10 +284,7 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name under which the file has the first missing weight, if only the prefix of the name differs.
-
-    The result is None if the file has no such weight.
-    """
+    """Return the name of the first missing weight in the file, if it differs only in the prefix; otherwise None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 

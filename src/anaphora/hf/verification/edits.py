@@ -1,13 +1,11 @@
 """Search for the operations at which a model's attention can be edited, and verification of edits.
 
 A forward pass over two texts locates two operations of each block: the softmax that computes the attention weights, and
-the matrix product of the weights and the values. For the verification, copies of one text run in a single pass, and in
-each copy one block is edited. In the first copy for a block, one edge (attention from a query token to a key token) of
-each head is knocked out. In the second copy, the query's attention weights are replaced by weights without this edge,
-and in the third copy, the query's output of each head is replaced by the output without this edge. The replacements are
-computed independently, from the weights and values of the text without intervention. All three copies must have the
-same final hidden states. In shapes, B is the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of
-features per head.
+the product of the weights and the values. For the verification, copies of one text run in a single pass, three for each
+block. In the first, one edge (from a query token to a key token) of each head is knocked out; in the others, the
+query's weights, or its output of each head, are replaced by those without this edge, computed independently from the
+weights and values of the text without intervention. All three must have the same final hidden states. In shapes, B is
+the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of features per head.
 """
 
 from __future__ import annotations
@@ -47,8 +45,8 @@ _MOST_WEIGHT = 0.9
 class _Product:
     """Matrix product whose factors could be attention weights, (N, R, K), and values, (N, K, D).
 
-    These are N pairs of matrices; R is the number of attention rows in each. If `transposed` is True, the model
-    multiplies the transposed matrices in reverse order; here, both factors are stored in the shapes above.
+    R is the number of attention rows in each of N pairs of matrices. If `transposed` is True, the model multiplies the
+    transposed matrices in reverse order; both factors are stored in the shapes above.
     """
 
     place: Place
@@ -84,9 +82,7 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 def edit_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
 ) -> tuple[EditPoint, ...]:
-    """Return, for each block of a model's text part, the operations at which its attention can be edited.
-
-    These are the softmax that computes the attention weights, and the product of the weights and the values.
+    """Return, for each block of a model's text part, the softmax and the product at which its attention can be edited.
 
     Args:
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
@@ -107,10 +103,7 @@ def edit_points(
 
 
 def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[list[Tensor], _Recorder, Tensor]:
-    """Run texts through a model.
-
-    Return the attention map of each block, (B, H, T, T), the recorded operations, and the final hidden states.
-    """
+    """Run texts through a model; return the blocks' maps, (B, H, T, T), the recorded operations and final states."""
     inputs = whole_texts(ids, reading.has_types)
     with torch.no_grad(), reading_mode(model, reading.implementation):
         tap = interface.AttentionTap()
@@ -140,13 +133,9 @@ def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
 
 
 def _nearest(maps: Tensor, named: Sequence[tuple[Any, Tensor]], sizes: tuple[int, int, int], number: int) -> Any:
-    """Find the matrix closest to an attention map; return the matrix's name, and the order of its rows.
+    """Return the name of the matrix in `named` closest to an attention map, and the order of its rows (`RowOrder`).
 
-    Args:
-        maps: attention map.
-        named: pairs of a name and a matrix, whose rows may be in any `RowOrder`.
-        sizes: sizes of the map: texts, heads and queries.
-        number: index of the block, for messages.
+    `sizes` are the numbers of texts, heads and queries of the map; `number` is the block's index, for messages.
 
     Raises:
         UserError: no matrix equals the map up to rounding.
@@ -172,8 +161,8 @@ def _check(
 ) -> None:
     """Check that attention knockout gives the same final hidden states as an independent computation.
 
-    In each head, one edge (attention to one key token) of the last token is knocked out. The independent computation
-    leaves out this edge. In decoders, the states of earlier tokens must not change.
+    One edge of the last token is knocked out in each head; the independent computation leaves it out. In decoders, the
+    states of earlier tokens must not change.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1
@@ -210,8 +199,8 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
     """Check the final hidden states of copies of one text, (3L + 1, T, W).
 
-    The first copy has no edit and must agree with `plain`, the states of the text in a batch of one. The other copies
-    are three edited copies for each block, which must agree with one another.
+    The first has no edit and must agree with `plain`, the states of the text alone. The three edited copies for each
+    block must agree with one another.
     """
     blocks = len(states) // 3
     noise = rounding * float(plain.norm())

@@ -30,10 +30,7 @@ _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
 
 @contextlib.contextmanager
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
-    """Switch a model to evaluation mode and to an attention implementation; undo both after the `with` block.
-
-    If `implementation` is None, the model keeps its own attention implementation.
-    """
+    """Switch a model to evaluation mode and to an attention implementation (None: its own) in the `with` block."""
     held = _HELD.get()
     if held is not None and held[:2] == (model, implementation):
         try:
@@ -67,10 +64,7 @@ def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> 
 
 
 def whole_texts(ids: Tensor, has_types: bool) -> dict[str, Tensor]:
-    """Return the inputs of a model for texts without padding, (B, T) each.
-
-    They are the token ids, an attention mask of ones and, if `has_types` is True, token types of 0.
-    """
+    """Return a model's inputs for texts without padding, (B, T) each; token types, if it has any, are 0."""
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     return {**inputs, "token_type_ids": torch.zeros_like(ids)} if has_types else inputs
 
@@ -91,10 +85,7 @@ def eager_maps(outputs: Any) -> list[Tensor]:
 
 
 def joined_maps(passes: Sequence[Sequence[Tensor]]) -> list[Tensor]:
-    """Join the attention maps of several forward passes into one tensor per layer, (B, H, T, T).
-
-    The maps of shorter texts are padded with zeros to T rows and T columns.
-    """
+    """Join the attention maps of several passes into one tensor per layer, (B, H, T, T), padded with zeros."""
     length = max(maps[0].shape[-1] for maps in passes)
 
     def padded_maps(one: Tensor) -> Tensor:
@@ -131,8 +122,7 @@ class Snapshot:
     def alteration(self) -> str | None:
         """Return the name of a child module, or of a string or Boolean attribute, that has changed; None if none has.
 
-        The attributes that `reading_mode` sets are not compared. Attributes of other types may be caches that the model
-        computes once, such as rotary angles.
+        What `reading_mode` sets is not compared. Attributes of other types may be caches, such as rotary angles.
         """
         return next(filter(None, (attributes.alteration() for attributes in self._owners)), None)
 

@@ -1,8 +1,7 @@
 """Observation of the attention weights that a model of `transformers` applies to its values in a forward pass.
 
-The model's own outputs are not trusted: every matrix product is observed as torch runs it. Fused attention is computed
-step by step, since a fused kernel would hide its weights. In shapes, T is the number of tokens and H of heads; R is the
-number of attention rows, H * T.
+The model's own outputs are not trusted: every matrix product is observed as torch runs it, and fused attention is
+computed step by step. In shapes, T is the number of tokens and H of heads; R is the number of attention rows, H * T.
 """
 
 from __future__ import annotations
@@ -113,8 +112,7 @@ class AttentionInSteps(TorchFunctionMode):
 class SingleOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Dispatch mode that passes every operation to `run`, and composite ones as the operations that they consist of.
 
-    In inference mode, and for tensors that were created in it, torch does not divide composite operations, such as the
-    matrix product of tensors of any shape.
+    In inference mode, torch does not divide composite operations, such as the matrix product of tensors of any shape.
     """
 
     def __torch_dispatch__(

@@ -1,7 +1,7 @@
 """Choice of a method to read a model's attention maps, by a test on a short text, not by a list of model families.
 
-The attention weights that the model actually applies to its values are recorded (`observation`). A method is accepted
-only if its maps equal these weights, block by block. In shapes, H is the number of heads and T of tokens.
+A method is accepted only if its maps equal, block by block, the weights that the model actually applies to its values
+(`observation`). In shapes, H is the number of heads and T of tokens.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _NOTHING = 1e-6
 class Probe:
     """Short text on which methods of reading the attention maps of a model of `transformers` are tested.
 
-    Its tokens are ordinary ones, spread over the vocabulary. The model reads it in a batch of one, and in a batch with
-    two kinds of padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is the model's
-    name in messages.
+    Its tokens are ordinary ones, spread over the vocabulary. The model reads it alone, and in a batch with two kinds of
+    padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is the model's name in
+    messages.
     """
 
     def __init__(self, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -80,10 +80,9 @@ class Probe:
         self._writes_weights = False
 
     def reading(self) -> MapReading:
-        """Return the first method of reading maps whose maps equal the attention weights applied to the values.
+        """Return the first method whose maps equal the attention weights applied to the values.
 
-        If no attention implementation returns such maps, the result is a method that records the attention weights
-        where the model multiplies them by the values.
+        If no attention implementation returns them, weights are recorded where the model multiplies them by the values.
 
         Raises:
             UserError: no method passes the test, the model cannot process the probe, or a forward pass changes
@@ -121,7 +120,7 @@ class Probe:
     def _texts_interact(self) -> bool:
         """Return whether texts of a batch may affect each other.
 
-        They do so if rotary angles depend on the longest text, or if a mixture of experts has a limited capacity.
+        They do if rotary angles depend on the longest text, or if a mixture of experts has a limited capacity.
         """
         return self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None
 
@@ -133,10 +132,9 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """Return the attention weights that are observed in a pass with the model's own attention implementation.
+        """Return the attention weights observed with the model's own implementation or, if it hides them, another.
 
-        If a fused kernel hides these weights, those of a pass with another implementation are returned. The list
-        is empty if neither can be observed, or if the two implementations give different hidden states.
+        The list is empty if neither can be observed, or if the two give different hidden states.
         """
         own, other = self.model.config._attn_implementation, "sdpa"
         try:
@@ -205,11 +203,7 @@ class Probe:
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the `MapReading` that describes the maps of one text.
-
-        The number of heads, and whether attention is causal, follow from the maps. The layer indices, and whether there
-        is an attention sink, follow from the observed weights `own`.
-        """
+        """Return the `MapReading` of the maps of one text; layers and sink follow from the observed weights `own`."""
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -227,8 +221,7 @@ class Probe:
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
         """Return the maps of the inputs under an attention implementation.
 
-        Maps that `transformers` returns for the text without padding must equal the weights that multiply the values in
-        the same forward pass.
+        Maps that `transformers` returns without padding must equal the weights in the same forward pass.
         """
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:
@@ -262,10 +255,7 @@ class Probe:
                 raise UserError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
-        """Return whether the maps of a text are independent of padding and of the padding token.
-
-        `read` is a function that returns the maps of given inputs.
-        """
+        """Return whether the maps that `read` gives for a text are independent of padding and of the padding token."""
         dtype = maps[0].dtype
         exact = (4 * _STEP[dtype], 0.0) if dtype in _STEP else _NO_INFLUENCE
         batch = [one[..., : self.tokens, : self.tokens] for one in read(self.batch)]
@@ -277,9 +267,8 @@ class Probe:
         return False
 
     def _layers(self, mixings: Sequence[Mixing]) -> tuple[int, ...]:
-        """Return the layer index of each block with attention.
+        """Return the layer index of each block with attention: the first number in its path, as in "layer.3.attention".
 
-        The layer index is the first number in the path of the block's module, such as 3 in "encoder.layer.3.attention".
         If the paths contain no ascending numbers, the blocks are numbered from 0.
 
         Raises:

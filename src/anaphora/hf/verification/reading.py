@@ -66,10 +66,9 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if there is one, to attention weights, and zeros for layers without attention.
+    """Add the sink (`with_sink`) to attention weights, and zeros for layers without attention before the last one.
 
-    Layers after the last layer with attention are not added. The weights are those of all queries, (L, H, T, T), or of
-    one query, (L, H, T).
+    The weights are those of all queries, (L, H, T, T), or of one query, (L, H, T).
     """
     weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):
@@ -80,10 +79,9 @@ def placed(weights: Tensor, reading: MapReading) -> Tensor:
 
 
 def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if there is one, to the attention weights of all queries or of one query.
+    """Add the attention sink, if there is one, as first token to the weights, (L, H, T, T) or (L, H, T) of one query.
 
-    The weights are (L, H, T, T) or (L, H, T). The weight of each query on the sink, which comes first, is 1 minus the
-    sum of its other weights. The weights of all queries also get a first row: the sink attends only to itself.
+    Each query's weight on the sink is 1 minus the sum of its other weights; the sink attends only to itself.
     """
     if not reading.has_sink:
         return weights
@@ -119,8 +117,7 @@ def check_maps(
 
     Raises:
         UserError: a weight is negative or NaN; a token that padding or the causal mask hides has a weight above 0; or
-            the sum of a row is not 1. If there is an attention sink, the sum may be below 1. The message names the
-            layer, the head and the value.
+            the sum of a row is not 1 (with an attention sink, at most 1). The message names layer, head and value.
     """
     text, token = real.nonzero(as_tuple=True) if queries is None else queries
     visible = real[text]
