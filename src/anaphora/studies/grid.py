@@ -82,7 +82,7 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
     """Return the jobs of a study, ordered by seed, so that a study stopped early has runs of every cell.
 
-    If a model from which runs start (`Config.start`) is on the Hugging Face Hub, it is downloaded.
+    A model from which runs start (`Config.start`) is downloaded if it is on the Hugging Face Hub.
 
     Raises:
         UserError: the start model of a cell does not exist, or the cell changes settings that this model determines.

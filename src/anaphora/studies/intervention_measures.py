@@ -1,8 +1,8 @@
 """Measures of a trained model under interventions.
 
-The interventions permute queries, keys or values, knock out edges, or change the attention of one head. An edge is the
-attention from a query token to a key token. Arguments named `headline` hold a run, its evaluated items, the scores of
-its heads, and the head chosen on the development split. In shapes, N is the number of items, L of layers, E of edges.
+The interventions permute queries, keys or values, knock out edges (attention from a query token to a key token), or
+change one head. Arguments named `headline` hold a run, its evaluated items, the scores of its heads, and the head
+chosen on the development split. In shapes, N is the number of items, L of layers, E of edges.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
     """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
-    A group is named by the intervention, such as "query permuted" for all items, or by the intervention and the cue
-    category (`kind`), such as "query permuted, set".
+    Groups are named by the intervention, such as "query permuted", alone or with a cue category (`kind`): "query
+    permuted, set".
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -53,9 +53,9 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
     """Return the task accuracy after edges are knocked out in all layers and heads.
 
-    Three sets of edges are knocked out in turn. In the group "candidates knocked out", the pronoun cannot attend to the
-    candidates. In "all knocked out", the pronoun can attend only to itself. In "pronoun knocked out", the candidates
-    cannot attend to the pronoun. The attention weights of each query token are renormalised over the other key tokens.
+    Three sets of edges are knocked out in turn: the pronoun cannot attend to the candidates ("candidates knocked out"),
+    or to any other token ("all knocked out"), or the candidates cannot attend to it ("pronoun knocked out"). The other
+    weights of a query token are renormalised.
     """
     cuts: _Cuts = {
         "candidates knocked out": ("pronoun to candidates", None),
@@ -69,15 +69,14 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
     """Return the task accuracy when some routes of information from the candidates to the pronoun are blocked.
 
-    Information may reach the pronoun directly, if the pronoun attends to the candidates in some layer, or indirectly,
-    through other tokens that attend to the candidates. Items are grouped by language and cue type (such as causality);
-    only items with `Example.is_main` are used. The measures are:
+    Information may reach the pronoun directly, if it attends to the candidates in some layer, or through other tokens
+    that do. Only items with `Example.is_main` are used, grouped by language and cue type (such as causality). The
+    measures are:
 
     - `without_layer_<l>_accuracy`: task accuracy if the pronoun cannot attend to the candidates in layer l.
     - `without_relay_accuracy`: task accuracy if, in all layers, no tokens but the pronoun and the candidates themselves
       can attend to the candidates.
-    - `layer_<l>_candidate_accuracy`: share of items in which the pronoun attends to the antecedent more than to any
-      other candidate, in the head of layer l for which this share is highest on the development split.
+    - `layer_<l>_candidate_accuracy`: candidate accuracy of the head of layer l that is best on the development split.
     - `task_accuracy` and `chance`: task accuracy without an intervention, and accuracy of a random choice among the
       candidates.
     """
@@ -101,16 +100,7 @@ _Cuts = dict[str, tuple[str, Sequence[int] | None]]
 
 
 def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of the prediction for each item after each knockout.
-
-    Args:
-        run: run whose model is tested.
-        examples: the N items.
-        cuts: edges to knock out in each knockout, keyed by name of the measure.
-
-    Returns:
-        Correctness, (N,), keyed by name of the measure.
-    """
+    """Return the correctness of the prediction for each item, (N,), after each knockout, keyed like `cuts`."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -122,9 +112,9 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return the edges between pronoun, candidates and other tokens, keyed by a name such as "pronoun to candidates".
+    """Return the edges between pronoun, candidates and other tokens, by a name such as "pronoun to candidates".
 
-    Each array has the shape (E, 3); the columns are the indices of the item, the query token and the key token.
+    Each array, (E, 3), has the indices of item, query token and key token.
     """
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
@@ -143,13 +133,7 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
 
 
 def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
-    """Return the given edges in all heads of the given layers.
-
-    Args:
-        edges: (E, 3) edges from `token_edges`.
-        layers: indices of the layers.
-        heads: number of heads in a layer.
-    """
+    """Return the edges of `token_edges`, (E, 3), in all heads of the given layers."""
     places = np.array([(layer, head) for layer in layers for head in range(heads)])
     item, query, key = np.repeat(edges, len(places), axis=0).T
     layer, head = np.tile(places, (len(edges), 1)).T
@@ -157,15 +141,9 @@ def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Ed
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return the task accuracy under each intervention for all items and for the items of each cue category (`kind`).
+    """Return the task accuracy under each intervention from the correctness of the predictions, (N,).
 
-    Args:
-        examples: the N items.
-        correct: correctness of the predictions, (N,), keyed by name of the intervention.
-
-    Returns:
-        Measures by language and group. The group of all items has the name of the intervention; the groups of the cue
-        categories are named "<intervention>, set" and "<intervention>, role".
+    The group of all items has the name of the intervention, those of cue categories "<intervention>, set" or ", role".
     """
     groups: GroupMeasures = {}
     chance = chance_of(examples)
@@ -186,10 +164,8 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 def one_head_measures(headline: Headline) -> GroupMeasures:
     """Return the effects of interventions on the chosen head and its specificity, by language and group of items.
 
-    A group is "all", a cue category (`kind`), or a level of items of the cue type `composition`. The level says
-    in how many voices (active, passive) training combines the item's predicate with its state (the phrase that
-    describes the pronoun's referent, such as "was tired"): in both ("L0"), in one ("L1") or in none ("L2"). A group of
-    a level contains all items of the level; the other groups contain a sample of about `SAMPLED_ITEMS` items with
+    A group is "all", a cue category (`kind`), or a level of items of the cue type `composition` (`scores_by_level`). A
+    group of a level contains all its items; the others contain a sample of about `SAMPLED_ITEMS` items with
     `Example.is_main`. The measures are:
 
     - `antecedent_points`: decrease of the task accuracy, in percentage points, if the values that the pronoun reads
@@ -198,9 +174,9 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
     - `patch_flips`: share of items whose prediction becomes that of the other sentence of the minimal pair if the
       pronoun's attention weights are replaced by those in that sentence, aligned token by token; only pairs whose
       predictions are both right and differ are used, and their lengths may differ.
-    - `exchange_flips`: share of items whose prediction becomes the distractor if the attention weights on the
-      antecedent and on the strongest distractor are exchanged; only items with a correct prediction and a distractor
-      are used.
+    - `exchange_flips`: share of items, of those with a correct prediction and a distractor, whose prediction becomes
+      the
+      distractor if the attention weights on antecedent and strongest distractor are exchanged.
     - `pronoun_specificity`: mean attention weight from the pronoun to the antecedent, divided by the mean of the
       largest attention weight from any other word to the antecedent.
 

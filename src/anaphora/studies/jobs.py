@@ -1,8 +1,7 @@
 """Jobs of a study: execution in this process or in worker processes, with reports of the progress in the terminal.
 
-A worker process, `python -m anaphora.studies.jobs`, reads one job from standard input and exits as soon as standard
-input is closed, which means that the parent process has ended. Files are written atomically, so none is left
-incomplete.
+A worker process, `python -m anaphora.studies.jobs`, reads one job from standard input and exits when that is closed,
+which means that the parent process has ended. Files are written atomically, so none is left incomplete.
 """
 
 from __future__ import annotations
@@ -61,9 +60,8 @@ class StartedRun(Protocol):
 class Executor(Protocol):
     """Interface of an executor that starts runs.
 
-    Attributes:
-        at_a_time: maximum number of concurrent runs.
-        outlives_command: whether runs continue after the command that started them is interrupted.
+    `at_a_time` is the maximum number of concurrent runs; `outlives_command` tells whether runs continue after the
+    command that started them is interrupted.
     """
 
     at_a_time: int
@@ -125,8 +123,8 @@ class _Process:
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
     """Start the runs, at most `executor.at_a_time` at a time, and wait for all of them.
 
-    If the command is interrupted, the runs are cancelled unless the executor has `outlives_command`. In that case the
-    runs continue, and the same command, given again, waits for them.
+    If the command is interrupted, the runs are cancelled unless the executor has `outlives_command`; then the same
+    command, given again, waits for them.
 
     Raises:
         UserError: after the first run, if the study would exceed its setting `minutes`; the other runs are cancelled.
@@ -157,11 +155,10 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a model if it has not been trained yet, and store its measures.
+    """Train a model unless it is trained, and store its measures, or an error in the run's `FAILURE_FILE`.
 
-    If no measure in `query` needs a trained model, nothing is trained, and the measures are computed from the settings.
-    An error is stored in the run's `FAILURE_FILE` instead of being raised. If `train` is false and the run has no
-    trained weights, nothing is done.
+    If no measure in `query` needs a trained model, nothing is trained. If `train` is false, only runs that have trained
+    weights are measured.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -208,9 +205,7 @@ class StudyProgress:
     """Progress reporter of a study, which also stops a study that would take too long.
 
     The remaining time is estimated from the remaining training steps and the speed of runs that were not resumed.
-
-    Attributes:
-        ended: number of runs that have ended, failed runs included.
+    `ended` is the number of runs that have ended, failed runs included.
     """
 
     def __init__(self, plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
@@ -236,9 +231,7 @@ class StudyProgress:
     def end(self, job: Job, error: str = "") -> None:
         """Record the end of a run and print its outcome.
 
-        Args:
-            job: job of the run.
-            error: error message to store if the run has stored neither a result nor an error; "" if there is none.
+        `error` is stored if the run has stored neither a result nor an error; "" if there is none.
 
         Raises:
             UserError: after the first run, if the study would take longer than its setting `minutes`.
@@ -274,19 +267,16 @@ class StudyProgress:
             self._stop_in_time(left)
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return the stored results of a run.
-
-        If they are damaged, the status is "unfinished", because the run will be measured again.
-        """
+        """Return the stored results of a run; "unfinished" if they are damaged, because it will be measured again."""
         try:
             return read_record(job, self.query)
         except UserError:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether the job still has to train a model; False if the study trains nothing.
+        """Return whether the job still has to train a model or, if no measure needs one, to compute its measures.
 
-        If no measure needs a trained model, return whether the measures still have to be computed from the settings.
+        It is False if the study trains nothing.
         """
         if not self.plan.train:
             return False
@@ -330,11 +320,7 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
 
 
 def weights_bytes(config: Config) -> int:
-    """Return the approximate size in bytes of a run's weight file.
-
-    If the run starts from a trained model on this machine, this is the size of that model's weight file; otherwise the
-    size is estimated from the settings.
-    """
+    """Estimate the size in bytes of a run's weight file from its start model's file or else from the settings."""
     start = RunFiles(Path(config.start)).weights if config.start else None
     if start is not None and start.exists():
         return start.stat().st_size

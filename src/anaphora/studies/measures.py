@@ -52,10 +52,8 @@ class SplitEvaluation:
     """Predictions of a run on N items of a split, and scores of the attention heads on the same items.
 
     Attributes:
-        examples: the N items.
-        correct: correctness of the predictions, (N,): 1 for right and 0 for wrong. If several candidates tie for the
-            highest score, the value is the share of these candidates that are right. NaN if the model predicts no
-            antecedents.
+        correct: correctness of the predictions, (N,): 1 for right and 0 for wrong; in a tie for the highest score, the
+            share of tied candidates that are right. NaN if the model predicts no antecedents.
         headline: scores of the attention heads; None for a model without attention.
     """
 
@@ -65,10 +63,9 @@ class SplitEvaluation:
 
 
 def measure_run(run: Run, query: Query) -> None:
-    """Measure a finished run and store the results in its directory, unless they are already stored.
+    """Measure a finished run and store the results, unless stored ones are of the same weights, items and code.
 
-    A run is measured again if its weights, the items or the code have changed. The scores of the attention heads are
-    also written to the run's directory (`write_evidence`).
+    The scores of the attention heads are also written to the run's directory (`write_evidence`).
 
     Raises:
         UserError: a measure does not apply to the run, or the evaluated split has no items.
@@ -95,9 +92,7 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Compute the measures that need only the settings, without training, and store them in a directory.
-
-    If the measures are already stored, nothing is computed.
+    """Store the measures that need only the settings, without training, unless they are already stored.
 
     Raises:
         UserError: the model cannot encode the longest sentence to be timed (`SENTENCE_LENGTHS`), or the device does not
@@ -118,12 +113,7 @@ def _code_digest() -> str:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the values of one measure of a run.
-
-    Args:
-        name: a measure in `SETTINGS_MEASURES` or `RUN_MEASURES`, except "labels".
-        run: the run.
-        evaluation: predictions of the run and scores of its heads.
+    """Return the values of one measure of a run, except "labels".
 
     Raises:
         UserError: the measure needs attention weights, and the model has none.
@@ -140,10 +130,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the task accuracy and, for models with attention, the scores of the head chosen on the development split.
-
-    The scores are given for each language and cue category (`kind`), and for all items of a language.
-    """
+    """Return task accuracy and, with attention, the scores of the chosen head by language and cue category or "all"."""
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -156,8 +143,7 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the scores of the chosen head by the form of the mention to be resolved.
 
-    The form is "pronoun", "proper" (proper noun), "nominal" or "unknown" (`form_of`). Only items with `Example.is_main`
-    are used.
+    The form is that of `form_of`. Only items with `Example.is_main` are used.
     """
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
@@ -167,8 +153,7 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the scores of the chosen head by the distance from antecedent to pronoun, in words.
 
-    Distances are binned: the group "distance 8" has distances of 8 to 15 words (`DISTANCE_BINS`). Only items with
-    `Example.is_main` and a known distance are used.
+    The group "distance 8" has distances of 8 to 15 words (`DISTANCE_BINS`). Only items with `Example.is_main` are used.
 
     Raises:
         UserError: no item has a known distance.
@@ -189,9 +174,8 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
     """Count the heads that attend from the pronoun to the antecedent, to the cue or to a token at a fixed offset.
 
     `antecedent_heads` counts the heads with a candidate accuracy at least `ANTECEDENT_MARGIN` above chance;
-    `predicate_heads`, those with the role "cue" of `head_roles`; `neighbour_heads`, those with the role "positional".
-    `relations` is the number of these three counts that are above 0. `headline` holds the evaluated items and the
-    scores of all heads.
+    `predicate_heads` and `neighbour_heads`, those with the roles "cue" and "positional" of `head_roles`. `relations` is
+    the number of these three counts that are above 0.
     """
     groups: GroupMeasures = {}
     whole = headline.measured
@@ -244,10 +228,7 @@ _OF_SETTINGS = {"scaling": scaling, "symmetry": symmetry, "time": step_time}
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return the accuracy of the predicted labels for each language.
-
-    Chance is the accuracy of always predicting the most frequent label of these texts.
-    """
+    """Return the accuracy of the predicted labels for each language; chance always predicts the most frequent label."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -260,9 +241,7 @@ def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
 
 
 def _evaluated_texts(run: Run, query: Query) -> list[Text]:
-    """Return the labelled texts of the evaluated split.
-
-    If `query` or the settings of the run limit the number of texts, the texts are sampled at even intervals.
+    """Return the labelled texts of the evaluated split, sampled at even intervals if their number is limited.
 
     Raises:
         UserError: the run does not predict labels.
@@ -273,9 +252,7 @@ def _evaluated_texts(run: Run, query: Query) -> list[Text]:
 
 
 def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
-    """Return the items of the development split, on which the head is chosen, and of the evaluated split.
-
-    The items are keyed by split. If `query` or the settings of the run limit their number, each split is sampled.
+    """Return the items of the development split and of the evaluated split, sampled if their number is limited.
 
     Raises:
         UserError: the evaluated split has no items.
@@ -301,9 +278,9 @@ def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -
 
 
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
-    """Return the mean task accuracy of each group of items, and the accuracy of a random choice among the candidates.
+    """Return the mean task accuracy and chance of each group of items.
 
-    For a model with attention, also return the mean candidate accuracy and antecedent mass of the chosen head.
+    With attention, also return the mean candidate accuracy and antecedent mass of the chosen head.
     """
     values = {"task_accuracy": evaluation.correct}
     if evaluation.headline is not None:

@@ -43,11 +43,7 @@ _MEASURED = {
 class Query:
     """Measures to compute for every run of a study, and the items to compute them on.
 
-    Attributes:
-        measures: names of the measures.
-        split: the evaluated split.
-        items: approximate number of items. If it is None, the limit in the settings of the run applies; if there is no
-            limit either, all items are used.
+    `items` is their approximate number; if it is None, the limit in the settings of the run applies, if any.
     """
 
     measures: list[str]
@@ -68,8 +64,7 @@ class RunRecord:
         status: "finished", "failed", "unfinished" or "not begun".
         error: reason for a failure; empty otherwise.
         groups: values of the measures for each language and group of items; empty unless the run is finished.
-        head: layer and index of the head chosen on the development split. None if heads were not scored or the run is
-            not finished.
+        head: layer and index of the chosen head. None if heads were not scored or the run is not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
         measured_on: hashes of the measured items and of the measuring code; empty unless the run is finished.
     """
@@ -87,8 +82,7 @@ class RunRecord:
 def read_record(job: Job, query: Query) -> RunRecord:
     """Read the stored results of a run from its directory, without measuring anything.
 
-    The run counts as failed if the last attempt failed, and otherwise as finished if the measures of `query` are
-    stored.
+    The run counts as failed if the last attempt failed, and else as finished if the measures of `query` are stored.
 
     Raises:
         UserError: a file is damaged.
@@ -137,11 +131,9 @@ def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[],
 def group_means(
     values: Mapping[str, NDArray[np.floating]], groups: Iterable[tuple[str, str, NDArray[Any]]]
 ) -> GroupMeasures:
-    """Return the mean of every measure over the items of each group, and the number of items.
+    """Return the mean of every measure, (N,), over the items of each group, and the number of items.
 
-    Args:
-        values: for each measure, its value for each of the N items: (N,).
-        groups: language, name and items of each group; the items are given as indices or as a mask of shape (N,).
+    A group has a language, a name and its items, as indices or as a mask, (N,).
     """
     measured: GroupMeasures = {}
     for language, group, items in groups:

@@ -38,12 +38,8 @@ if TYPE_CHECKING:
 def run_study(plan: StudyPlan, folder: Path) -> Study:
     """Train and measure the runs of a study that are missing, and write results and pages.
 
-    The results are `study.json`, `study.csv` and figures. The pages are the HTML page of the study and the HTML page
-    that lists all studies. They cover all cells, including those that `plan.only` leaves out.
-
-    Args:
-        plan: settings of the study.
-        folder: folder with the configuration files.
+    The results are `study.json`, `study.csv` and figures; the pages are that of the study and the list of all studies.
+    They cover all cells, including those that `plan.only` leaves out. `folder` has the configuration files.
 
     Raises:
         UserError: before any run, if a cell has invalid settings; if the data, the device or the cluster do not exist;
@@ -78,8 +74,7 @@ def write_study(plan: StudyPlan, study: Study) -> None:
     """Write the results, the figures and the page of a study, and the page that lists all studies.
 
     The tables and the verdict are also printed. Pages and figures are written in each language of
-    `plan.interface_language`. If this is a single language, the Chinese pages and figures of an earlier bilingual run
-    are removed.
+    `plan.interface_language`; for a single one, the Chinese ones of an earlier bilingual run are removed.
     """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study.to_json())
@@ -141,14 +136,7 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Check that the stored results needed for the pages are intact and that the page of all studies can be written.
-
-    Args:
-        plan: settings of the study.
-        root: folder of the study.
-        jobs: all jobs of the study.
-        anew: jobs that will be measured now, whose stored results are therefore not checked.
-        query: measures of the study.
+    """Check that the stored results of all jobs but those measured `anew` are intact and the index page can be written.
 
     Raises:
         UserError: a stored result is damaged, or a page cannot be written.
@@ -163,16 +151,10 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
-    """Read the stored results of all jobs.
+    """Read the stored results of all jobs, of which `measured` have just been measured.
 
-    Cells that `plan.only` leaves out are not measured again. If the data or the measuring code have changed since such
-    a cell was measured, its results cannot be compared with the new ones: its runs get the status "unfinished", and a
-    message that names the cell is printed.
-
-    Args:
-        jobs: all jobs of the study.
-        measured: jobs that this command has measured.
-        query: measures of the study.
+    If the data or the code have changed since another cell was measured, its results cannot be compared with the new
+    ones: its runs get the status "unfinished", and a message that names the cell is printed.
     """
     records = [read_record(job, query) for job in jobs]
     anew = {job.directory for job in measured}
@@ -220,8 +202,7 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 def terminal_report(study: Study) -> Iterator[Table | str]:
     """Yield the parts of the text that is printed at the end of a study.
 
-    These are the question, a table for each language, the unfinished runs, the rules and the verdict. Cells have the
-    names that commands use, not their display names.
+    These are the question, a table for each language, unfinished runs, rules and verdict, with cells as in commands.
     """
     yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:

@@ -19,8 +19,7 @@ VERDICTS = ("holds", "not so", "open")
 class SeedValues(Spread):
     """Median and range of a measure over seeds, with the value of each run.
 
-    Attributes:
-        values: value of each run; None for a run that is unfinished or lacks the measure.
+    A value is None for a run that is unfinished or lacks the measure.
     """
 
     values: tuple[float | None, ...]
@@ -30,9 +29,7 @@ class SeedValues(Spread):
 class SeedDifference(Spread):
     """Median and range over seeds of the difference between two cells (configurations) in a measure.
 
-    Attributes:
-        pairs: number of seeds for which there is a difference.
-        interval: 95 % interval of the mean difference; None if there are too few seeds.
+    `pairs` is the number of seeds with a difference, `interval` the 95 % interval of its mean; None for too few seeds.
     """
 
     pairs: int
@@ -45,9 +42,8 @@ class GroupSummary:
 
     Attributes:
         runs: number of runs with measures of the group.
-        solved: number of runs whose task accuracy is at least the threshold `Study.solved`; None if task accuracy was
-            not measured.
-        is_solved: whether the median task accuracy is at least this threshold; None if task accuracy was not measured.
+        solved, is_solved: number of runs whose task accuracy is at least the threshold `Study.solved`, and whether the
+            median is; None if task accuracy was not measured.
         measures: median, range and values over seeds, keyed by measure.
         against_base: difference from the base cell, keyed by measure. For `ALIGNMENT_MEASURES`, only seeds are used for
             which both runs reach the threshold. Empty for the base cell and for pools.
@@ -68,12 +64,7 @@ Groups = dict[str, dict[str, GroupSummary]]
 class CellRun:
     """Status of one run of a cell: one configuration of a study, trained with one seed.
 
-    Attributes:
-        seed: random seed of the run.
-        status: "finished", "failed", "unfinished" or "not begun".
-        error: reason for a failure; empty otherwise.
-        head: layer and index of the chosen head. None if heads were not scored or the run is not finished.
-        seconds: training time in seconds; None if the run was not trained or is not finished.
+    The fields are as in `RunRecord`.
     """
 
     seed: int
@@ -118,7 +109,7 @@ class PoolSummary:
 class Interaction(SeedDifference):
     """Interaction of two changes to the base cell: the effect of both minus the sum of the effects of each alone.
 
-    The interaction is computed for each seed; median, range and interval are over seeds.
+    It is computed for each seed; median, range and interval are over seeds.
     """
 
     cell: str
@@ -135,8 +126,8 @@ class RuleOutcome:
         needed: the condition in symbols and English words, such as "lowest ≥ 0.9".
         passed: whether the rule holds; None if the measured runs do not decide this.
         spreads: median and range over seeds of the value that the rule bounds, keyed by language. A language is left
-            out if the measure is missing for the rule's group or for the baseline that is subtracted. The value is None
-            if no seed has one, for instance because no run solves the task.
+            out if the measure is missing for a compared group; the value is None if no seed has one, for instance
+            because no run solves the task.
     """
 
     statement: str
@@ -206,9 +197,7 @@ class Study:
 def read_study(path: Path, way_out: str) -> Study:
     """Read the results of a study from a `study.json`.
 
-    Args:
-        path: path of the file.
-        way_out: advice to the user, which ends the error message for a damaged file.
+    `way_out` is advice that ends the error message for a damaged file.
 
     Raises:
         FileNotFoundError: the file does not exist.

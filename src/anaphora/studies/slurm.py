@@ -50,10 +50,7 @@ class StudyJob:
             run_encoded(self.encoded)
 
     def checkpoint(self) -> Any:
-        """Return the job to submit in place of a preempted or timed-out job.
-
-        It is the same job again, which resumes its run. submitit calls this method.
-        """
+        """Return the job again, for submitit to submit in place of a preempted or timed-out job; it resumes its run."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -83,11 +80,8 @@ class ClusterRun:
 class Cluster:
     """Executor that submits runs as a job array through submitit's AutoExecutor.
 
-    A run for which an earlier command has submitted a job that is still queued or running is not submitted again.
-
     Args:
-        plan: settings of the study, including the resources of a run.
-        query: measures of the study.
+        plan, query: settings of the study, including the resources of a run, and its measures.
         logs: folder for submitit's log files, on a file system shared by all machines.
         kind: submitit's name of the type of cluster; "local" runs the jobs on this machine.
     """
@@ -106,8 +100,8 @@ class Cluster:
     def start(self, jobs: Sequence[Job]) -> list[ClusterRun]:
         """Submit the runs, except those for which a job of an earlier command is still queued or running.
 
-        If the earlier job has other settings or measures, it is cancelled first, and the run is submitted. The ids of
-        the jobs are stored in `SUBMITTED_FILE`.
+        An earlier job with other settings or measures is cancelled first. The ids of the jobs are stored in
+        `SUBMITTED_FILE`.
 
         Raises:
             UserError: `SUBMITTED_FILE` is damaged.
@@ -156,11 +150,7 @@ class Cluster:
 
 
 def check_cluster() -> None:
-    """Check that jobs can be submitted from this machine.
-
-    Raises:
-        UserError: submitit or Slurm's sbatch is not installed.
-    """
+    """Check that jobs can be submitted from this machine; raise UserError without submitit or Slurm's sbatch."""
     if importlib.util.find_spec("submitit") is None:
         command = pip_install("'anaphora[cluster]'")
         raise UserError(f"executor=slurm needs submitit: {command}")
@@ -188,10 +178,7 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
 
 
 def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
-    """Cancel jobs and wait until they have ended.
-
-    Waiting is necessary because a running job locks the directory of its run.
-    """
+    """Cancel jobs and wait until they have ended, because a running job locks the directory of its run."""
     if outdated:
         notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
         say(notice.format(jobs=len(outdated)))

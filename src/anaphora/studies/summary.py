@@ -1,8 +1,8 @@
 """Summary of a study's stored results: ranges over seeds, differences from the base cell, interactions, verdict.
 
-The values of a measure are a list with one entry for each seed of the study. For a pool (several cells summarised
-together), the entries of the second cell follow those of the first cell, and so on. An entry is None if the run is not
-finished or the measure does not apply.
+The values of a measure are a list with one entry for each seed of the study; for a pool (several cells summarised
+together), those of its cells follow each other. An entry is None if the run is not finished or the measure does not
+apply.
 """
 
 from __future__ import annotations
@@ -42,8 +42,7 @@ Values = Sequence[float | None]
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
     """Return the results of a study from the stored results of its runs.
 
-    A difference between two cells is computed between runs of the same seed; for `ALIGNMENT_MEASURES`, only if both
-    runs solve the task.
+    Differences are between runs of the same seed; for `ALIGNMENT_MEASURES`, only if both solve the task.
     """
     by_run = {(record.cell, record.seed): record for record in records}
     by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
@@ -113,10 +112,9 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Return the verdict on the claim of a study, from the summaries of each cell and pool.
 
-    The verdict is "not so" if a rule fails. It is "open" if no rule fails but at least one is undecided, or if the
-    study has no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
-    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and the
-    median task accuracy of a compared cell is below `plan.solved`.
+    It is "not so" if a rule fails, "open" if a rule is undecided or there are none, and otherwise "holds". A rule is
+    undecided if its outcome depends on a language or seed without measurements, or if it is about one of
+    `ALIGNMENT_MEASURES` and the median task accuracy of a compared cell is below `plan.solved`.
     """
     rows = []
     for rule in plan.rules:
@@ -137,12 +135,7 @@ def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
 
 
 def rule_condition(rule: VerdictRule | RuleOutcome, bound_text: Callable[[float], str]) -> str:
-    """Return the condition of a rule as text, such as "lowest ≥ 0.9".
-
-    Args:
-        rule: the rule.
-        bound_text: function that formats a bound.
-    """
+    """Return the condition of a rule as text, such as "lowest ≥ 0.9", with bounds formatted by `bound_text`."""
     bounds = "at_most" if rule.at_least is None else "at_least" if rule.at_most is None else "between"
     low, high = (None if end is None else bound_text(end) for end in (rule.at_least, rule.at_most))
     text = {
@@ -218,12 +211,7 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Return median, range and interval of differences over seeds; None if all differences are None.
-
-    Args:
-        differences: difference for each seed, None if there is none.
-        bounds: smallest and largest possible difference.
-    """
+    """Return median, range and interval, within `bounds`, of differences over seeds; None if all are None."""
     spread = _spread(differences)
     if spread is None:
         return None
@@ -234,10 +222,9 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return a measure's values over seeds.
+    """Return a measure's values over seeds; for `ALIGNMENT_MEASURES`, None for a run that does not solve the task.
 
-    For `ALIGNMENT_MEASURES`, the value is None for a run that does not solve the task. If task accuracy was not
-    measured, all values are returned.
+    If task accuracy was not measured, all values are returned.
     """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
@@ -250,11 +237,7 @@ def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> 
 
 
 def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Interaction]:
-    """Yield the interaction of each pair of changes to the base cell.
-
-    The interaction is computed for each seed as (both - first) - (second - base), where the four values belong to the
-    cell with both changes, the cells with one change each, and the base cell.
-    """
+    """Yield the interaction of each pair of changes: (both - first) - (second - base) for each seed."""
     groups_of = {cell.name: cell.groups for cell in cells}
     for cell in cells:
         if len(cell.parts) != 2:
@@ -277,8 +260,8 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
     """Return the summaries of the groups of items that a rule compares, keyed by language.
 
-    Each list has the summary of the rule's group and, if the rule subtracts a baseline (`baseline_cell` or
-    `baseline_group`), the summary of that group. A language is left out if either summary lacks the measure.
+    If the rule subtracts a baseline (`baseline_cell` or `baseline_group`), each list also has its summary. A language
+    is left out if a summary lacks the measure.
     """
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
@@ -293,20 +276,16 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds whose median, lowest or highest value a rule bounds.
-
-    `groups` are those of `_rule_sides`: the values of the second group, if there is one, are subtracted from those of
-    the first group.
-    """
+    """Return the values over seeds that a rule bounds: those of the first of `groups`, minus those of the second."""
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds, whatever values the runs without measurements may have.
+    """Return whether a rule holds, whatever values the runs without measurements may have, or None.
 
-    Return None if the answer depends on these values, if no run has a value, or if the rule is about one of
-    `ALIGNMENT_MEASURES` and the median task accuracy of a group is below `plan.solved`.
+    It is None if this depends on them, if no run has a value, or if the rule is about one of `ALIGNMENT_MEASURES` and
+    the median task accuracy of a group is below `plan.solved`.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

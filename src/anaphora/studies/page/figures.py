@@ -1,7 +1,7 @@
 """Figures of a study: comparisons of its cells (recipes), and plots of a measure against a quantity such as distance.
 
 Every value is shown with its range over seeds. Measures of alignment (how well the attention weights identify the
-antecedent) are hatched for cells that do not solve the task, because they must not be interpreted for these cells.
+antecedent) must not be interpreted for cells that do not solve the task, and are hatched there.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the names of the groups of cue categories, "set" and "role", that are present.
-
-    If neither is present, return ["all"], or an empty list if there is no group "all" either.
-    """
+    """Return the groups "set" and "role" that are present; if there are none, ["all"] or an empty list."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
@@ -69,9 +66,8 @@ def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
 def cells_figure(study: Study, language: str) -> Figure | None:
     """Draw task accuracy, candidate accuracy and antecedent mass of every cell (recipe), with one panel per measure.
 
-    Each mark shows the median over seeds, and a line the range. Cells that change the same aspect of the recipe
-    (`StudyCell.factor`) stand together; cells without measurements are left out. Return None if no cell has any of
-    these measures.
+    Marks are medians over seeds, lines ranges. Cells that change the same aspect of the recipe (`StudyCell.factor`)
+    stand together; cells without measurements are left out. Return None if no cell has any of these measures.
     """
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
@@ -133,10 +129,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the names of the interventions in a study, such as "all knocked out".
-
-    They are part of the names of groups of items, such as "all knocked out, set", where "set" is the cue category.
-    """
+    """Return the names of a study's interventions: "all knocked out" if a group is named "all knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -144,10 +137,7 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Draw the task accuracy of every cell without an intervention and under each intervention.
-
-    There is one panel for each language. Return None if the study has no interventions.
-    """
+    """Draw the task accuracy of every cell without and under interventions, by language; None if there are none."""
     changes = interventions_of(study)
     if not changes:
         return None
@@ -176,14 +166,7 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def _intervention_style(number: int) -> tuple[str, str]:
-    """Return the colour and the marker for an intervention.
-
-    The combinations in `_INTERVENTION_STYLES` are used in order. When all are used, each colour is combined with the
-    marker of another entry, so that no combination is repeated.
-
-    Args:
-        number: index of the intervention, from 0.
-    """
+    """Return the colour and the marker of the intervention with this index, from 0; none is used twice."""
     turn, place = divmod(number, len(_INTERVENTION_STYLES))
     return _INTERVENTION_STYLES[place][0], _INTERVENTION_STYLES[(place + turn) % len(_INTERVENTION_STYLES)][1]
 
@@ -191,8 +174,8 @@ def _intervention_style(number: int) -> tuple[str, str]:
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
     """Return the quantity on the x axis and the measure on the y axis of each curve figure, keyed by figure name.
 
-    The quantity is taken from the names of groups of items: "distance" if a group is named "distance 8". Measures in
-    `NOT_COMPARED`, such as the number of items, are not plotted.
+    The quantity is that in the names of groups of items, such as "distance 8". Measures in `NOT_COMPARED` are not
+    plotted.
     """
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
@@ -216,8 +199,7 @@ _Line = list[tuple[float, Spread]]
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     """Plot a measure (median and range over seeds) against the quantity `axis`, such as "distance".
 
-    There is one line for each cell and one panel for each language. Return None if no cell has values of the measure
-    for this quantity.
+    There is one line for each cell and one panel for each language. Return None if there are no values.
     """
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
@@ -271,12 +253,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
     """Set the scale of the x axis: logarithmic for positive values that span a factor of 8, otherwise linear.
 
-    If the axis is logarithmic or there is only one value, the ticks are at the values themselves.
-
-    Args:
-        axes: axes of the plot.
-        positions: values on the x axis.
-        panel_width: width of the panel in inches.
+    The ticks of a logarithmic axis, or of a single value, are at the values. The panel's width is in inches.
     """
     ticks = sorted(set(positions))
     is_logarithmic = ticks[0] > 0 and ticks[-1] / ticks[0] >= 8
@@ -292,7 +269,7 @@ def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) ->
 def _scale_up(axes: Axes, measure: str, spreads: Sequence[Spread]) -> None:
     """Set the scale of the y axis: logarithmic for positive values that span a factor of 30, otherwise linear from 0.
 
-    The axis of a share is always linear and ends at 100 % or above; negative values extend a linear axis below 0.
+    The axis of a share is linear and ends at 100 % or above; negative values extend a linear axis below 0.
     """
     share = is_share(measure)
     low, high = min(spread.lowest for spread in spreads), max(spread.highest for spread in spreads)

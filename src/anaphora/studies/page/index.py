@@ -29,7 +29,7 @@ _WAY_OUT = "run that study again to write it, or move its folder away"
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
     """Read the `study.json` of each subfolder, keyed by name of the subfolder.
 
-    The subfolder is the key because several studies may have the same name. The subfolder named `without` is skipped.
+    Several studies may have the same name. The subfolder named `without` is skipped.
 
     Raises:
         UserError: a file is damaged.
@@ -39,11 +39,9 @@ def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
 
 
 def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
-    """Write the HTML page that lists all studies in a folder, in the current language of the interface (`spoken_in`).
+    """Write the page that lists all studies in a folder, in the current language.
 
-    Args:
-        folder: folder of the studies.
-        names: file name of the page in each language.
+    `names` has the file name of the page in each language.
 
     Raises:
         UserError: the `study.json` of a study is damaged.
@@ -77,10 +75,8 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 def verdict_figures(study: Study) -> dict[str, Figure]:
     """Return the figures that show the measures on which the verdict of a study depends, keyed by name.
 
-    If one of the verdict's conditions is about a measure that is plotted against a quantity such as distance, this plot
-    is returned. If a condition is about a measure in `PANEL_MEASURES`, the figures that compare the cells are returned,
-    one for each language. Other measures have no figure. If no figure was selected in this way, the figures that
-    compare the cells are returned.
+    For a condition on a measure that is plotted against a quantity such as distance, this is the plot; for one on a
+    measure in `PANEL_MEASURES`, and if no figure is selected, these are the comparisons of the cells in each language.
     """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
@@ -98,21 +94,14 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """Return the name of a study's folder as a valid HTML id.
-
-    Each invalid character is replaced by its hexadecimal code point between underscores.
-    """
+    """Return a folder's name as an HTML id, with invalid characters as hexadecimal code points between underscores."""
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
 def _address(folder: Path, name: str, ending: str) -> str:
     """Return the URL of a study's page, relative to the index; "" if the study has no page.
 
-    Args:
-        folder: folder of the studies.
-        name: name of the study's folder.
-        ending: end of the page's file name in the wanted language. If there is no such page, because the study has
-            pages in a single language only, the page without a language in its file name is used.
+    `ending` is the end of the page's name in the wanted language; a page without a language in its name replaces it.
     """
     pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
     page = next((page for page in pages if (folder / name / page).is_file()), None)

@@ -39,11 +39,7 @@ _ITEMS = ("set", "role", "all")
 
 
 def draw_study_figures(study: Study) -> dict[str, Figure]:
-    """Draw the figures of a study and return them keyed by name.
-
-    These are one comparison of the cells for each language, one figure of the interventions, and one plot for each
-    measure that is plotted against a quantity such as distance (`series_of`).
-    """
+    """Draw the figures of a study: comparisons of the cells, interventions, and the plots of `series_of`."""
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
     }
@@ -76,11 +72,7 @@ def write_study_page(
 ) -> None:
     """Write the page of a study as one self-contained HTML file.
 
-    Args:
-        path: path of the file.
-        study: results of the study.
-        figures: figures from `draw_study_figures`.
-        translations: URL of the page in each of the other languages, keyed by language.
+    `translations` has the URL of the page in each of the other languages.
     """
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)
@@ -116,10 +108,7 @@ def write_study_page(
 
 
 def _explained(study: Study, text: str, of_alignment: str) -> str:
-    """Return `text`, followed by the sentence `of_alignment` if the study measures alignment.
-
-    Alignment is how well attention weights identify the antecedent.
-    """
+    """Return `text`, followed by `of_alignment` if the study measures alignment (`has_alignment`)."""
     return joined_sentences([text, of_alignment] if words.has_alignment(study) else [text])
 
 
@@ -184,10 +173,7 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
 
 
 def verdict_elements(study: Study) -> Iterator[PageElement]:
-    """Yield the page element with the verdict of a study and all its conditions.
-
-    Nothing is yielded if the study has no conditions.
-    """
+    """Yield the page element with the verdict of a study and all its conditions, if there are any."""
     rows = study.verdict.rules
     if not rows:
         return

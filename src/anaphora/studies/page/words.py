@@ -1,8 +1,8 @@
 """Display names of cells, factors, groups of items and measures on the pages of studies, in the language of the page.
 
-A cell is a recipe; a factor is an aspect of the recipe in which cells differ, such as the position encoding.
-Question, prediction and conditions of a study are written in English. If they have a Chinese version too, Chinese pages
-show it.
+A cell is a recipe; a factor is an aspect of the recipe in which cells differ, such as the position encoding; a pool is
+several cells summarised together. Question, prediction and conditions of a study are written in English; Chinese pages
+show their Chinese version, if any.
 """
 
 from __future__ import annotations
@@ -44,27 +44,18 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> dict[str, str]:
-    """Return the display names that a study itself gives to its cells, pools and factors, in the language of the page.
-
-    A pool is several cells summarised together; a factor is an aspect of the recipe in which cells differ.
-    """
+    """Return the display names that a study itself gives to its cells, pools and factors, in the page's language."""
     return study.names_zh if spoken_language() == "zh" else study.names
 
 
 def cell_label(cell: str, study: Study) -> str:
-    """Return the display name of a cell.
-
-    For a cell that combines the changes of several cells, the display names of these cells are joined by " + ".
-    """
+    """Return the display name of a cell; those of the cells whose changes it combines are joined by " + "."""
     known = {BASE_CELL: _("base")} | names_of(study)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
 def plain_label(cell: str) -> str:
-    """Return the display name of a cell to which the study gives none.
-
-    It is the name of the cell's folder, with spaces in place of underscores and around plus signs.
-    """
+    """Return the name of a cell's folder with spaces for underscores and around plus signs, if it has no other name."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
@@ -91,10 +82,7 @@ def items_label(group: str) -> str:
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
-    """Return the quantity and the number in the name of a group of items, such as ("distance", 8.0) for "distance 8".
-
-    Return None for groups whose name does not end in a number.
-    """
+    """Return the quantity and the number in a group's name: ("distance", 8.0) for "distance 8"; None without number."""
     axis, _, number = group.rpartition(" ")
     try:
         return (axis, float(number)) if axis else None
@@ -112,18 +100,14 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether a measure in study.csv is computed by `accuracy_by_route`.
-
-    Such a measure is the candidate accuracy of a head in one layer, or the task accuracy with some attention to the
-    candidates removed.
-    """
+    """Return whether `accuracy_by_route` computes a measure in study.csv."""
     return measure.startswith(("without_", "layer_"))
 
 
 def has_alignment(study: Study) -> bool:
     """Return whether a study measures alignment: how well attention weights identify the antecedent.
 
-    Studies of recurrent networks, or of models that predict labels of texts, do not.
+    Studies of recurrent networks, or of predicted labels, do not.
     """
     groups = (summary for cell in study.cells for groups in cell.groups.values() for summary in groups.values())
     return any(_is_alignment(measure) for summary in groups for measure in summary.measures)
@@ -136,9 +120,8 @@ def _is_alignment(measure: str) -> bool:
 def measure_text(group: GroupSummary, measure: str) -> str:
     """Format a measure of a group of items: the median over seeds and, in brackets, the range; shares in percent.
 
-    If the measure is one of alignment (how well attention weights identify the antecedent), the text begins with a
-    tilde if the model does not solve the task. If some runs lack the measure, for instance because they have no third
-    layer, the text ends with the number of runs that have it.
+    The text begins with a tilde for a measure of alignment if the model does not solve the task. It ends with the
+    number of runs that have the measure if some lack it, for instance because they have no third layer.
     """
     spread = group.measures.get(measure)
     if spread is None:
@@ -167,34 +150,19 @@ def _rule_unit(row: RuleOutcome) -> str:
 
 
 def judged_languages(row: RuleOutcome) -> list[str]:
-    """Return the languages in which a rule (a condition of the study's claim) is checked.
-
-    These are the languages that the rule lists, whether measured or not; if the rule lists none, the measured
-    languages.
-    """
+    """Return the languages in which a rule is checked: those that it lists, or else the measured ones."""
     return list(row.languages or row.spreads)
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format the value that a rule (a condition) compares with its bounds in one language, with the unit.
-
-    Args:
-        row: outcome of the rule.
-        spread: median, minimum and maximum of the measure over seeds in this language; the rule names one of them. If
-            it is None, the text says that nothing was measured.
-    """
+    """Format, with its unit, the median, lowest or highest value that a rule bounds in one language, if any."""
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format median, minimum and maximum over seeds of the measure that a rule (a condition) bounds, with the unit.
-
-    Args:
-        row: outcome of the rule.
-        spread: the three values in one language. If it is None, the text says that nothing was measured.
-    """
+    """Format, with its unit, median, minimum and maximum over seeds of the measure that a rule bounds, if any."""
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))
@@ -221,8 +189,8 @@ def _scaled(row: RuleOutcome, value: float) -> float:
 def _judged_number(row: RuleOutcome, spread: Spread, value: float) -> str:
     """Format a value with one decimal, or with three if its unit is "number".
 
-    More decimals are added if rounding would move the value that the rule compares across one of the rule's bounds. For
-    instance, 46.86 %, which is below the bound 46.9 %, is not shown as 46.9 %.
+    More decimals are added if rounding would move the compared value across a bound: 46.86 %, which is below the bound
+    46.9 %, is not shown as 46.9 %.
     """
     judged = _scaled(row, getattr(spread, row.seed_statistic))
 
@@ -247,10 +215,7 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """Return a formatted value preceded by the name of its language.
-
-    Measures of settings belong to no language; their value is returned unchanged.
-    """
+    """Return a formatted value preceded by the name of its language, if it has one; measures of settings do not."""
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
@@ -279,8 +244,7 @@ def _study_group_names() -> dict[str, str]:
 def _study_measure_names() -> dict[str, str]:
     """Return the display name of each measure in study.csv.
 
-    A measure that exists for every layer has one entry for all layers. The key lacks the layer number, and the display
-    name has the placeholder {layer} for it.
+    A measure of every layer has one entry, without the layer number in the key and with {layer} in the display name.
     """
     return measure_names() | {
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
