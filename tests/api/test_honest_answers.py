@@ -62,6 +62,16 @@ def test_unknown_words_are_named_beside_the_answer_and_an_unreadable_sentence_ge
         assert not any("trust" in note for note in notes)
 
 
+def test_an_answer_about_a_text_in_another_language_is_not_to_be_trusted() -> None:
+    run = anaphora.load()
+    text = "Anna dankte Emma, weil sie ihr geholfen hatte."
+    walk = run.explain(text, "sie", ["Anna", "Emma"], language="en")
+    live = reply(run, parse({"text": text, "pronoun": "sie", "candidates": ["Anna", "Emma"]}))
+    (answer,) = run.answers([(text, "sie", ["Anna", "Emma"])])
+    for notes in (walk.notes, live["notes"], [answer.warning or ""]):
+        assert any("neither English nor Chinese" in note and "“weil”" in note for note in notes)
+
+
 @pytest.mark.parametrize("names", [(), ("Anna",)])
 def test_too_few_candidates_get_a_line_and_no_answer(own_run: Path, names: tuple[str, ...]) -> None:
     run = anaphora.load(own_run)

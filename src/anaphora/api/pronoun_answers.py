@@ -26,6 +26,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import split_names
 from anaphora.data.example import Example, Span
 from anaphora.data.own_sentence import example_from_query, find_span
+from anaphora.data.tokens.words import unknown_words
 from anaphora.report.page.answer_notes import answer_phrases, quoted_words
 from anaphora.runs.directory import Run
 from anaphora.runs.items import encode
@@ -66,6 +67,7 @@ class PronounAnswer:
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
         unread: parts of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
             probabilities mean little.
+        foreign: words that a run does not know as whole words, if the text seems to be neither English nor Chinese.
     """
 
     text: str
@@ -73,6 +75,7 @@ class PronounAnswer:
     candidates: tuple[CandidateProbability, ...]
     none_of_them: float
     unread: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the pronoun and the probabilities, such as "she: sister 0.98, uncle 0.02"."""
@@ -95,8 +98,9 @@ class PronounAnswer:
 
     @property
     def warning(self) -> str | None:
-        """Return a warning that lists the words outside the model's vocabulary; None if all words are known."""
-        return answer_phrases()["unknown"].format(words=quoted_words(self.unread)) if self.unread else None
+        """Return a warning that lists the words unknown to the model; None if all words are known."""
+        words, name = (self.foreign, "foreign") if self.foreign else (self.unread, "unknown")
+        return answer_phrases()[name].format(words=quoted_words(words)) if words else None
 
 
 def answers(
@@ -135,7 +139,7 @@ def answers(
         return []
     unread, probabilities = _probabilities(opened, [example for example, _ in examples])
     return [
-        _answer(example, order, row, missing)
+        _answer(example, order, row, missing, _foreign_words(opened, example))
         for (example, order), row, missing in zip(examples, probabilities, unread, strict=True)
     ]
 
@@ -205,13 +209,23 @@ def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.
     return LanguageModelSubject(model, examples).scores()
 
 
+def _foreign_words(model: AnyModel, example: Example) -> tuple[str, ...]:
+    if not isinstance(model, OpenRun):
+        return ()  # a model of another origin may know any language
+    return unknown_words(example.text, model.run.tokenizer.encode(example.text), example).foreign
+
+
 def _answer(
-    example: Example, order: Sequence[Span], probabilities: NDArray[np.float64], unread: tuple[str, ...]
+    example: Example,
+    order: Sequence[Span],
+    probabilities: NDArray[np.float64],
+    unread: tuple[str, ...],
+    foreign: tuple[str, ...],
 ) -> PronounAnswer:
     index = {spans[0]: number for number, spans in enumerate(example.candidates)}
     candidates = tuple(
         CandidateProbability(example.text[slice(*span)], span, float(probabilities[index[span]])) for span in order
     )
     return PronounAnswer(
-        example.text, example.text[slice(*example.pronoun)], candidates, float(probabilities[-1]), unread
+        example.text, example.text[slice(*example.pronoun)], candidates, float(probabilities[-1]), unread, foreign
     )

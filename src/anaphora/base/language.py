@@ -48,6 +48,16 @@ or head with its number, or a Chinese character."""
 _OPENING, _CLOSING = {"Ps", "Pi"}, {"Pe", "Pf", "Po"}
 """Unicode categories of punctuation attached to the next word, and to the previous one."""
 
+_FREQUENT = """
+    the and that this these those she him his hers himself herself it its itself they them their theirs themselves who
+    whom whose which what when where why how because although though while until since before after then than there if
+    but not with from into about out would could should did does been you your our said told asked very too more some
+    every both each other another
+"""
+ENGLISH_WORDS = frozenset(_FREQUENT.split())
+"""Frequent English words that are rare in other languages in Latin script, unlike "a", "in", "on" and "was"."""
+_OTHER_SCRIPTS_OF_EAST_ASIA = re.compile("[\u3040-\u30ff\uac00-\ud7af]")  # kana and Hangul
+
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
 CHINESE_SHARE = 0.2  # minimum share of Chinese characters in this sample for a text to count as Chinese
@@ -143,6 +153,13 @@ def language_of(text: str) -> str:
     """Return "zh" if at least a fifth of a text's first 1,000 characters are Chinese, else "en"."""
     sample = text[:LANGUAGE_SAMPLE]
     return "zh" if len(CHINESE_CHARACTER.findall(sample)) >= max(1, CHINESE_SHARE * len(sample)) else "en"
+
+
+def seems_english_or_chinese(text: str) -> bool:
+    """Return whether a text has one of `ENGLISH_WORDS`, or has Chinese characters and neither kana nor Hangul."""
+    if CHINESE_CHARACTER.search(text):
+        return not _OTHER_SCRIPTS_OF_EAST_ASIA.search(text)
+    return any(word.lower() in ENGLISH_WORDS for word in re.findall(r"[^\W\d_]+", text))
 
 
 def is_contradicted(language: str, text: str) -> bool:

@@ -22,8 +22,11 @@ from anaphora.api.browser.page import browser_page, write_browser_page
 from anaphora.base.errors import UserError
 from anaphora.base.translation import spoken_in
 from anaphora.commands.export import Export, export
+from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.runs.directory import Run
+from anaphora.data.tokens.words import unknown_words
+from anaphora.report.page.answer_notes import unknown_note
+from anaphora.runs.directory import Run, randomly_initialised
 from anaphora.settings.vocabulary import SPECIAL_TOKENS
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
@@ -318,6 +321,43 @@ def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_p
     assert seen["joined"]["said"] == "" and "Anna met the king" in seen["joined"]["answer"]
     assert seen["twice"].count("Qzqz") == 1 and "at least two" not in seen["twice"]
     assert re.search(r": Dr\. Mary [\d.]+ · Mary [\d.]+$", seen["title"])
+
+
+@browser
+def test_a_text_in_another_language_gets_the_warning_of_python(run: Run, tmp_path: Path) -> None:
+    texts = {"Anna traf Mary, da sie fern war": "sie", "Anna met Mary, da it fern war": "it", "Mary 嘉の猫は米と": "猫"}
+    seen = use(
+        run,
+        f"""
+        const seen = [];
+        for (const [text, pronoun] of Object.entries({json.dumps(texts)})) {{
+          await type(text);
+          at("marking-pronoun").checked = true;
+          await click(word(pronoun));
+          seen.push(notes());
+        }}
+        return seen;
+        """,
+        tmp_path,
+    )
+    with spoken_in("en"):
+        for (text, pronoun), notes in zip(texts.items(), seen, strict=True):
+            example = example_from_query(text, pronoun)
+            expected = unknown_note(unknown_words(text, run.tokenizer.encode(text), example))
+            assert ("Do not trust" in notes) == (expected is not None) and (expected or "") in notes, text
+    assert "neither English nor Chinese" in seen[0] and "trust" not in seen[1]
+
+
+@browser
+def test_a_script_that_the_vocabulary_holds_is_read(settings: Callable[..., Any], tmp_path: Path) -> None:
+    run = random_run(settings, "task/prediction=slot")
+    russian = run.config.vocabulary.build(["Анна видела маму"] * 9, [])
+    seen = use(
+        replace(run, tokenizer=russian, model=randomly_initialised(run.config, russian.size, seed=1)),
+        'await type("Анна видела маму"); return shown("error") + words().map((one) => one.textContent).join(" ");',
+        tmp_path,
+    )
+    assert seen == "[CLS] Анна видела маму"
 
 
 @browser

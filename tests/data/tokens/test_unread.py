@@ -31,3 +31,23 @@ def test_what_cannot_be_spelled_is_unknown(
     example = example_from_query(text, None, [first])
     found = unknown_words(text, tokenizer.encode(text), example)
     assert (list(found.words), found.is_readable) == (unknown, is_readable)
+
+
+@pytest.mark.parametrize(
+    ("text", "pronoun", "foreign"),
+    [
+        ("Hans nahm was, wo er wohnt.", "er", ["Hans", "nahm", "wo", "er", "wohnt"]),
+        ("the woman met the mannish cannoneer and one is hot", "one", []),  # split words in an English text
+        ("woman met man, one was kind", "one", []),  # known words without a frequent one
+        ("Hans nahm was, wo he wohnt.", "he", []),  # an English pronoun
+        ("小红和mannish去了他的家。", "mannish", []),
+        ("红の天は明た", "天", ["の", "は", "た"]),
+    ],
+)
+def test_a_text_in_another_language_is_told_from_the_words_that_are_split(
+    text: str, pronoun: str, foreign: list[str]
+) -> None:
+    tokenizer = wordpiece_vocabulary(TEXTS, 300)
+    example = example_from_query(text, pronoun)
+    assert list(unknown_words(text, tokenizer.encode(text), example).foreign) == foreign
+    assert unknown_words(text, tokenizer.encode(text)).foreign == ()

@@ -16,7 +16,7 @@ from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokeni
 from anaphora.api.live.questions import FIRST_SENTENCES
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_text
-from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, LANGUAGE_SAMPLE, LANGUAGES
+from anaphora.base.language import CHINESE_RANGES, CHINESE_SHARE, ENGLISH_WORDS, LANGUAGE_SAMPLE, LANGUAGES
 from anaphora.base.translation import _, pgettext, spoken_in, spoken_language
 from anaphora.data.own_sentence import SCRIPT_PATTERN, example_from_query
 from anaphora.report.page import offline
@@ -100,6 +100,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "tokenizer": tokenizer,
         "chinese": CHINESE_RANGES,
         "pronouns": SCRIPT_PATTERN,
+        "english": sorted(ENGLISH_WORDS),
         "examples": _readable_examples(run),
         "heads": {
             language: None if head is None else {"layer": head.layer, "head": head.head}

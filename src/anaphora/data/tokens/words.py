@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from anaphora.base.errors import UserError
-from anaphora.base.language import stands_alone, words_of
+from anaphora.base.language import seems_english_or_chinese, stands_alone, words_of
 from anaphora.base.translation import pgettext
 from anaphora.data.example import Example, Span, overlapping
+from anaphora.data.own_sentence import third_person_pronouns
 
 if TYPE_CHECKING:
     from anaphora.data.tokens.tokenizer import TokenizedText
@@ -134,24 +135,37 @@ class UnknownWords:
 
     words: tuple[str, ...]  # distinct, as written in the text
     is_readable: bool
+    foreign: tuple[str, ...] = ()  # in a text that seems to be in another language: words that are not one known token
 
 
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
     """Return the out-of-vocabulary words of a text.
 
     If `example` is given, the text is readable only if the words of the example's pronoun and candidates are known.
+    The text seems to be in a language that the vocabulary was not learned from if it is neither English nor Chinese
+    (`seems_english_or_chinese`), the pronoun is no English one, and more than a third of the words are not one token.
     """
     extents: dict[int, Span] = {}
+    split: set[int] = set()
     for number, (start, end) in zip(tokens.words, tokens.spans, strict=True):
         if start < end:
+            if number in extents:
+                split.add(number)
             extents[number] = (extents[number][0] if number in extents else start, end)
     spans = [*extents.values(), *(span for span in tokens.unread if not overlapping([*extents.values()], span))]
     words = [span for span in spans if any(map(str.isalnum, text[slice(*span)]))]  # punctuation marks are no words
     unknown = [span for span in words if overlapping(tokens.unread, span)]
     is_named = any(overlapping(unknown, span) for span in (example.spans if example else ()))
+    foreign: list[Span] = []
+    if example is not None and not third_person_pronouns(text[slice(*example.pronoun)]):
+        in_pieces = {extents[number] for number in split}
+        foreign = [span for span in words if span in in_pieces or span in unknown]
+        if 3 * len(foreign) <= len(words) or seems_english_or_chinese(text):
+            foreign = []
     return UnknownWords(
         words=tuple(dict.fromkeys(text[slice(*span)] for span in sorted(unknown))),
         is_readable=not is_named and 3 * len(unknown) <= len(words),
+        foreign=tuple(dict.fromkeys(text[slice(*span)] for span in sorted(foreign))),
     )
 
 

@@ -21,6 +21,10 @@ answer_phrases = translated(
     comma=N_(", "),
     none=N_("none of them"),
     unknown=N_("Do not trust this answer: the run does not know {words}."),
+    foreign=N_(
+        "Do not trust this answer: the text seems to be neither English nor Chinese, and the run does not know these "
+        "as whole words: {words}."
+    ),
     unreadable=N_("Do not trust this run here: it does not know {words}, so no answer is shown: use other words."),
     too_few=N_("Click at least two words that {pronoun} may mean; then the model answers."),
     agree=N_("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
@@ -33,10 +37,12 @@ answer_phrases = translated(
 
 
 def unknown_note(unknown: UnknownWords) -> str | None:
-    """Return a warning about words unknown to the model; None if there are no such words."""
+    """Return a warning about unknown words or a text in another language; None if no warning is needed."""
+    phrases = answer_phrases()
+    if unknown.foreign and unknown.is_readable:
+        return phrases["foreign"].format(words=quoted_words(unknown.foreign))
     if not unknown.words:
         return None
-    phrases = answer_phrases()
     return phrases["unknown" if unknown.is_readable else "unreadable"].format(words=quoted_words(unknown.words))
 
 

@@ -58,8 +58,17 @@ class Model {
     const characters = [...text].slice(0, sample);
     return characters.filter((each) => chinese.test(each)).length >= Math.max(1, share * characters.length) ? "zh" : "en";
   }
+  seemsEnglishOrChinese(text) { // as Python decides it
+    if (this.tokenizer.chinese.test(text)) return !/[\u3040-\u30ff\uac00-\ud7af]/u.test(text);
+    return (text.match(/\p{L}+/gu) ?? []).some((word) => this.data.english.includes(word.toLowerCase()));
+  }
 }
 
+// Whether at most half of the letters are Latin or Chinese.
+function isOtherScript(text) {
+  const letters = [...text.replace(/\[MASK\]/g, "")].filter((each) => /\p{L}/u.test(each));
+  return letters.filter((each) => /[\p{Script=Latin}\p{Script=Han}]/u.test(each)).length <= letters.length / 2;
+}
 // The weights between lists of tokens, (T, T) of one head -> (from, to): the sum over what is attended to, the mean over
 // what attends.
 function merge(map, head, tokens, froms, tos) {

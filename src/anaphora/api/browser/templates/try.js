@@ -82,12 +82,13 @@
     const former = chosen;
     chosen = data.heads[model.languageOf(text)];
     if (chosen && (chosen.layer !== former?.layer || chosen.head !== former?.head)) selected = chosen;
-    problem = problemOf(text);
-    if (!problem) {
+    if (text.trim()) {
       read = model.read(text);
       const most = data.longest ?? Infinity;
-      if (read.ids.length > most) { problem = ["too_long", { tokens: read.ids.length, most }]; read = null; }
-    }
+      if (read.ids.length > most) problem = ["too_long", { tokens: read.ids.length, most }];
+      else if (isOtherScript(text) && !isReadable()) problem = ["language", {}];
+    } else problem = ["empty", {}];
+    if (problem) read = null;
     if (read) {
       found = pronounsOf();
       const last = marks ? { span: marks.pronoun, units: unitsIn(marks.pronoun) } : found[found.length - 1];
@@ -97,12 +98,6 @@
     at("marking-names").checked = true;
     fillWords();
     compute();
-  }
-  function problemOf(text) {
-    const letters = [...text.replace(/\[MASK\]/g, "")].filter((each) => /\p{L}/u.test(each));
-    if (!text.trim()) return ["empty", {}];
-    if (letters.filter((each) => /[\p{Script=Latin}\p{Script=Han}]/u.test(each)).length <= letters.length / 2) return ["language", {}];
-    return null;
   }
   function askAbout(units, span) {
     [pronoun, asked] = [units, span];
@@ -165,11 +160,18 @@
     const named = [...pronoun, ...marked], words = [...read.units.keys()].filter(isWord);
     return !named.some(isUnread) && words.filter(isUnread).length <= words.length / 3;
   }
+  function foreignUnits() { // words that are not one known token, of a text that seems to be neither English nor Chinese
+    const words = [...read.units.keys()].filter(isWord), parts = words.filter((unit) => read.units[unit].tokens.length > 1 || isUnread(unit));
+    const isPronoun = pronoun.length && new RegExp(data.pronouns, "u").test(read.characters.slice(...asked).join(""));
+    return !pronoun.length || isPronoun || model.seemsEnglishOrChinese(read.text) || 3 * parts.length <= words.length ? [] : parts;
+  }
   function tellNotes() {
     const notes = [];
     if (read) {
-      const unread = [...new Set(unreadUnits().map((unit) => quoted(read.units[unit].label)))].join(say("comma"));
-      if (unread) notes.push(say(isReadable() ? "unknown" : "unreadable", { words: unread }));
+      const listed = (units) => [...new Set(units.map((unit) => quoted(read.units[unit].label)))].join(say("comma"));
+      const unread = listed(unreadUnits()), foreign = isReadable() ? listed(foreignUnits()) : "";
+      if (foreign) notes.push(say("foreign", { words: foreign }));
+      else if (unread) notes.push(say(isReadable() ? "unknown" : "unreadable", { words: unread }));
       if (!pronoun.length) notes.push(say("no_pronoun"));
       else if (candidates().length < 2) {
         if (isReadable()) notes.push(say("too_few", { pronoun: quoted(textOf(pronoun)) }));
