@@ -1,8 +1,8 @@
 """Detection of contamination: training texts that share eight consecutive words with a text of evaluation data.
 
-Words are lower-cased and punctuation is ignored; each Chinese character counts as a word. A training text of fewer than
-eight words is never contaminated. The format of an evaluation file determines what its texts are: strings in JSON and
-Parquet, elements below the root in XML, sentences in CoNLL-2012 and CoNLL-U, and lines in all other files.
+Words are lower-cased without punctuation; each Chinese character counts as a word. The format of an evaluation file
+determines what its texts are: strings in JSON and Parquet, elements below the root in XML, sentences in CoNLL-2012 and
+CoNLL-U, and lines in all other files.
 """
 
 from __future__ import annotations
@@ -42,12 +42,10 @@ def normalised_words(text: str) -> list[str]:
 
 
 class EvaluationNgrams:
-    """Set of all sequences of eight words in evaluation data, stored as 64-bit hashes.
+    """Set of all sequences of eight words in the given files and in all supported files of the given folders.
 
-    The evaluation data are the given files, and all supported files in the given folders.
-
-    Two different sequences have the same hash with probability 2 ** -64, so that no collision is expected even between
-    ten million training and one million evaluation sequences.
+    They are stored as 64-bit hashes. Different sequences have the same hash with probability 2 ** -64, so that no
+    collision is expected even between ten million training and one million evaluation sequences.
 
     Raises:
         UserError: a path does not exist, a folder has no supported file, a file does not match its suffix or cannot be
@@ -74,10 +72,7 @@ class EvaluationNgrams:
         self._passes[_first_bits(self._known)] = True
 
     def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
-        """Return for each paragraph the evaluation data with which it shares eight consecutive words.
-
-        The result is the name of one of the given files or folders, or None if there is no shared sequence.
-        """
+        """Return, for each paragraph, the file or folder with which it shares eight consecutive words, or None."""
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared
@@ -162,10 +157,7 @@ def _suffix(path: Path) -> str:
 
 
 def _json(path: Path) -> list[Any]:
-    """Return the JSON values in a file.
-
-    If the first non-blank line is a complete JSON value, each line is a value. Otherwise the whole file is one value.
-    """
+    """Return the JSON values in a file: one on each line if the first non-blank line is complete, otherwise one."""
     lines = read_lines(path)
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):

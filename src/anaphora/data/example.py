@@ -173,8 +173,7 @@ def in_text_order(
 ) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...], tuple[int, ...]]:
     """Sort candidates by first mention, and mentions by start, as `Example` requires.
 
-    Returns:
-        The sorted candidates, the antecedents' new indices, and the new index of each given candidate.
+    Return them, the antecedents' new indices, and the new index of each given candidate.
     """
     ordered = [tuple(sorted(spans)) for spans in candidates]
     order = sorted(range(len(ordered)), key=lambda index: ordered[index][:1])
@@ -191,8 +190,7 @@ def in_text_order(
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
     """Return the examples of evenly spaced whole groups, about `most` in total; all examples if `most` is None.
 
-    In the built-in corpus, most groups are quads (two cues, each with both orders of the candidates). The sample may
-    have more examples of some cue types than of others, even if `examples` has the same number of each.
+    In the built-in corpus, most groups are quads. Even if `examples` has as many of each cue type, the sample may not.
     """
     if most is None:
         return list(examples)
@@ -239,9 +237,8 @@ def to_record(example: Example) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Example:
     """Build an example from a dictionary of JSON values.
 
-    Args:
-        record: fields of `Example`. A candidate may be one span [start, end] or a list of spans, and candidates may
-            come in any order. `minimal_pair` may have its older name `twin`.
+    A candidate in `record` may be one span [start, end] or a list of spans, and candidates may come in any order.
+    `minimal_pair` may have its older name `twin`.
 
     Raises:
         UserError: a field is missing, unknown, of the wrong type or invalid, or does not fit the text.
@@ -348,8 +345,7 @@ def _checked_extents(
 ) -> dict[str, str]:
     """Check the factors `extent` and `extents` (spans of whole mentions); return them with candidates in text order.
 
-    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record;
-    `new_indices` gives the index in text order of each of these candidates.
+    `length` is that of the text. `new_indices` gives the index in text order of each candidate in the record's order.
     """
 
     def is_span(written: str) -> bool:

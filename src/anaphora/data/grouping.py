@@ -9,20 +9,16 @@ K = TypeVar("K", bound=Hashable)
 
 
 def codes_of(labels: Iterable[Hashable], known: dict[Hashable, int] | None = None) -> list[int]:
-    """Return an integer code for each label; equal labels have equal codes.
+    """Return an integer code for each label, from 0 in the order in which labels first occur.
 
-    Codes count up from 0 in the order in which labels first occur. If `known` is given, labels in `known` have the code
-    given there, and new labels are added to `known`.
+    Labels in `known` have the code given there, and new labels are added to it.
     """
     numbering = {} if known is None else known
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 
 def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
-    """Return the indices at which each label occurs; None does not count as a label.
-
-    The labels are in the order of their first occurrence.
-    """
+    """Return the indices at which each label except None occurs, by label in the order of first occurrence."""
     indices: dict[K, list[int]] = {}
     for index, label in enumerate(labels):
         if label is not None:
@@ -31,10 +27,7 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
 
 
 def portions(sizes: Iterable[int], most: int) -> list[list[int]]:
-    """Divide the indices of items with the given sizes into consecutive portions.
-
-    The sizes of a portion's items sum to at most `most`; an item larger than `most` is a portion by itself.
-    """
+    """Divide the indices of items into consecutive portions with sizes of at most `most`, or with one larger item."""
     together: list[list[int]] = []
     held = 0
     for index, size in enumerate(sizes):

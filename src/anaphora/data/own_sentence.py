@@ -1,8 +1,7 @@
 """Examples from a user's own sentence, with pronoun and candidates given as words or as character offsets.
 
-If the user names no pronoun, the last third-person pronoun in the sentence is resolved, since more candidates precede
-the last pronoun than any earlier one. The browser page, which runs without Python, finds pronouns by the same regular
-expression.
+Without a pronoun, the last third-person pronoun in the sentence is resolved, which has the most candidates before it.
+The browser page, which runs without Python, finds pronouns by the same regular expression.
 """
 
 from __future__ import annotations
@@ -38,9 +37,8 @@ def pronoun_pattern(letter: str) -> str:
     - "IT" in capitals, which usually means information technology,
     - a Chinese pronoun inside a word such as 其他 or 他人, or a Japanese word such as 他の.
 
-    Args:
-        letter: pattern of a character of a word (a letter, digit, mark or joiner, but no Chinese character), which
-            Python and JavaScript write differently. Python has no pattern for marks.
+    `letter` is the pattern of a letter, digit, mark or joiner, but no Chinese character; Python has no pattern for
+    marks.
     """
     forms = dict.fromkeys(
         form for word in _ENGLISH.split() for form in (word, word.capitalize(), word.upper()) if form != "IT"
@@ -68,7 +66,6 @@ def example_from_query(
     """Build an example from a sentence, with pronoun and candidates given as words or as offsets "start:end".
 
     Args:
-        text: the sentence.
         pronoun: the pronoun to resolve. If a word occurs several times, a number selects an occurrence: "it:2" is the
             second "it". The default is the last third-person pronoun of the sentence.
         candidates: the entities that the pronoun may refer to. A string with Chinese commas is split at the commas.
@@ -121,10 +118,7 @@ def _check_apart(text: str, spans: Sequence[Span]) -> None:
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return the result of `example_from_query`.
-
-    The result is None if only the text is given and the text has no third-person pronoun.
-    """
+    """Return the result of `example_from_query`; None if only a text without a third-person pronoun is given."""
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None
@@ -139,11 +133,7 @@ def _list_of_words(candidates: Sequence[str]) -> list[str]:
 
 
 def name_of_sentence(text: str, *question: object) -> str:
-    """Return a file name, without suffix, for results about a sentence.
-
-    The name consists of the first 24 characters of the sentence and a hash of the sentence and of `question`, the other
-    values that determine the results, such as the pronoun and the candidates.
-    """
+    """Return a file name, without suffix: the first 24 characters of the sentence and a hash of all arguments."""
     words = re.sub(r"\W+", "_", text)[:24].strip("_")
     return f"{words}_{hashlib.sha256(repr((text, question)).encode()).hexdigest()[:8]}"
 
@@ -163,10 +153,7 @@ def last_pronoun(text: str) -> Span:
 
 
 def find_pronoun(text: str, pronoun: str) -> Span:
-    """Return the span of a pronoun given by a user.
-
-    The pronoun is given as a word ("it"), as a word with the number of an occurrence ("it:2" for the second "it"), or
-    as a character span ("start:end").
+    """Return the span of a pronoun given as a word, a numbered word ("it:2" for the second "it") or "start:end".
 
     Raises:
         UserError: `find_span` does not find the pronoun, or the pronoun occurs several times and no number selects an
@@ -190,14 +177,10 @@ def find_pronoun(text: str, pronoun: str) -> Span:
 def find_span(text: str, words: str, setting: str) -> Span:
     """Return the span of one or more words given by a user.
 
-    The string "the cup" selects the first occurrence of "the cup" as whole words, "the cup:2" selects the second
-    occurrence, and "4:11" selects the characters from 4 to 11, end exclusive. A literal occurrence of the string in the
-    text takes precedence: in a text with the time "7:15", this string selects the time, and "007:015" the characters.
-    An occurrence with the capitals of the string precedes others: "Hope" selects the name in "I hope Hope comes".
-
-    Args:
-        words: the string given by the user.
-        setting: name of the setting for error messages.
+    The string "the cup" selects the first occurrence of "the cup" as whole words, "the cup:2" the second, and "4:11"
+    the characters from 4 to 11, end exclusive. A literal occurrence of the string takes precedence: in a text with the
+    time "7:15", this string selects the time, and "007:015" the characters. An occurrence with the capitals of the
+    string precedes others: "Hope" selects the name in "I hope Hope comes". `setting` is its name in error messages.
 
     Raises:
         UserError: `words` is blank, not a string or not in the text, there is no occurrence with the given number, or
@@ -260,9 +243,8 @@ def written_span(text: str, span: Span) -> str:
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
     """Yield the spans of all whole-word, case-insensitive occurrences of words in a text.
 
-    Word boundaries are those of `is_inside_word`: spaces, punctuation, changes of script, and every Chinese character.
     Precomposed and decomposed accents match each other, as do straight and curly apostrophes, and spaces and line
-    breaks.
+    breaks. Word boundaries are those of `is_inside_word`.
     """
     end = 0
     for span in _spellings(words, text):
@@ -291,10 +273,9 @@ def _spellings(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD (canonical decomposition), and offsets in the given text.
+    """Return a text in NFD, and the offset in the given text of each of its code points and of its end.
 
-    There is one offset for each code point of the decomposed text, and one for the end of the text. A character that
-    decomposition changes has an offset only for its first code point; its other code points have None.
+    Of a character that decomposition changes, only the first code point has an offset; the others have None.
     """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)

@@ -52,11 +52,7 @@ def item_columns(settings: data_settings.Data) -> dict[str, str]:
 
 
 def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> pyarrow.Schema:
-    """Return an Arrow schema with columns of the given names.
-
-    The factors of an item (attributes by which results are grouped) are stored as a JSON string, since the names of
-    factors differ between corpora.
-    """
+    """Return an Arrow schema with columns of the given names; factors, which differ by corpus, are JSON strings."""
     import pyarrow
 
     index = pyarrow.int32()
@@ -75,10 +71,7 @@ def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, schema: 
 
 
 class GroupRows:
-    """Collection of groups of examples, stored as Arrow rows, which take a fifth of the memory of Python objects.
-
-    No span of the examples may cut a word.
-    """
+    """Groups of examples, stored as Arrow rows, which take a fifth of the memory; no span may cut a word."""
 
     def __init__(self) -> None:
         self._groups: list[list[Example]] = []  # not converted yet
@@ -123,10 +116,9 @@ class GroupRows:
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
-    """Return the columns of a table of items: the values of each attribute, as a list with one value per item.
+    """Return the columns of a table of items, with factors as JSON.
 
-    The factors of each item are converted to JSON. `has_whole_words` states that no span cuts a word, so that this need
-    not be tested.
+    `has_whole_words` states that no span cuts a word, so that this need not be tested.
     """
     columns = {field.name: list(map(attrgetter(field.name), items)) for field in dataclasses.fields(items[0])}
     if "factors" in columns:
@@ -137,19 +129,13 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return the factors of an item; if spans cut a word, the factor `word_parts` lists the starts of these spans.
-
-    `check_offsets` accepts a span that cuts a word only if the start of the span is in this list.
-    """
+    """Return an item's factors; `word_parts` lists the starts of spans that cut a word, as `check_offsets` needs."""
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 
 
 def _written_factors(factors: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the factors of each item as a JSON string.
-
-    The JSON code of each pair of a factor's name and value is cached, since most pairs occur in many items.
-    """
+    """Return each item's factors as JSON; the code of each name with its value, which occur often, is cached."""
     member = lru_cache(_MEMBERS_KEPT)(lambda name, value: f"{_AS_JSON(name)}: {_AS_JSON(value)}")
     return [f"{{{', '.join(map(member, each, each.values()))}}}" for each in factors]
 
@@ -170,11 +156,7 @@ def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:
-    """Convert the rows of a table to examples.
-
-    Each column is converted as a whole, from Arrow's flat array of its values. This is ten times as fast as
-    converting one value at a time.
-    """
+    """Convert the rows of a table to examples, one column at a time, which is ten times as fast as by value."""
     if not len(table):
         return []
 
@@ -226,14 +208,10 @@ def parquet_parts(
     about: Mapping[str, Any] | None = None,
     incompressible: Sequence[str] = (),
 ) -> Iterator[Callable[[pyarrow.Table], None]]:
-    """Create a Parquet file inside the `with` block; the yielded function appends one part of a table as a row group.
+    """Create a Parquet file when the `with` block ends without an error; the yielded function adds a row group.
 
-    Args:
-        path: path of the file, which appears there when the `with` block ends without an error.
-        schema: schema of every part.
-        descriptions: description of each column, stored in the file.
-        about: description of the table, stored as JSON; read by `parquet_about`.
-        incompressible: names of columns with mostly distinct values, which are stored without dictionary encoding.
+    `descriptions` of the columns, and `about`, that of the table (`parquet_about`), are stored in the file. Columns in
+    `incompressible` have mostly distinct values, and are stored without dictionary encoding.
     """
     import pyarrow
     from pyarrow import parquet
@@ -250,10 +228,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the description of the table that a file written by `parquet_parts` contains (its argument `about`).
-
-    The result is None if the file contains no description or is unreadable.
-    """
+    """Return the argument `about` of `parquet_parts` from a file; None if there is none or the file is unreadable."""
     from pyarrow import ArrowException, parquet
 
     try:

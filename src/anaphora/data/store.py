@@ -1,8 +1,7 @@
 """Arrow cache of corpora, each of which is generated or read only once.
 
 The cache is the folder $ANAPHORA_CACHE, or ~/.cache/anaphora. Its keys are hashes of the settings, the corpus files and
-the code that makes examples, so that a change of any of these invalidates the cache. Data from the Hugging Face Hub are
-not updated after the first download.
+the code that makes examples. Data from the Hugging Face Hub are not updated after the first download.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str
 class Corpus:
     """Splits of a corpus as Arrow tables, memory-mapped from the cache.
 
-    The methods raise a `UserError` if a split is unknown, if examples are requested from a corpus of texts, or if texts
-    are requested from a corpus of examples.
+    The methods raise a `UserError` if a split is unknown, or if examples are requested from texts or the reverse. If
+    `numbers` is given, only the items with these indices are read.
     """
 
     splits: Mapping[str, pyarrow.Table]  # empty splits included
@@ -74,30 +73,21 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return a pair for each example of a split: the text, and the offset at which the pronoun starts.
-
-        If `numbers` is given, only the examples with these indices are read.
-        """
+        """Return the text of each example of a split, and the offset at which its pronoun starts."""
         from pyarrow import compute
 
         texts, pronouns = self._columns(split, ("text", "pronoun"), numbers)
         return list(zip(texts.to_pylist(), compute.list_element(pronouns, 0).to_pylist(), strict=True))
 
     def counts(self, split: str, numbers: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """Return a pair for each example of a split: the number of candidates, and the number of antecedents.
-
-        If `numbers` is given, only the examples with these indices are read.
-        """
+        """Return the numbers of candidates and of antecedents of each example of a split."""
         from pyarrow import compute
 
         columns = self._columns(split, ("candidates", "antecedents"), numbers)
         return list(zip(*(compute.list_value_length(column).to_pylist() for column in columns), strict=True))
 
     def groups(self, split: str) -> list[str]:
-        """Return the group of each item of a split: a key shared by items that must stay in the same split.
-
-        The key is "" for an item without a group.
-        """
+        """Return the group of each item, a key shared by items that must stay in the same split; "" without a group."""
         groups: list[str] = self._table(split).column("group").to_pylist()
         return groups
 
@@ -114,10 +104,7 @@ class Corpus:
         return "pronoun" in next(iter(self.splits.values())).column_names
 
     def training_digest(self) -> str:
-        """Return a hash of the training split, with which a run identifies its training data.
-
-        The hash depends on the texts, spans, and antecedents or labels, but not on the order of the items.
-        """
+        """Return a hash of texts, spans, and antecedents or labels of the training split, in any order of the items."""
         import pyarrow.compute as compute
 
         table = self._table("train")
@@ -182,8 +169,8 @@ def load(settings: data_settings.Data) -> Corpus:
     """Load a corpus from the cache; if the cache lacks it, build it and write it there.
 
     A new corpus is built without groups of items, or paragraphs of plain text, that share eight consecutive words with
-    the evaluation data listed in `data.without`. If `data.folds` is set, train and dev items are divided into folds,
-    one of which becomes the dev split. Leftovers of interrupted writes are removed from the cache.
+    the data in `data.without`. With `data.folds`, train and dev are divided into folds, one of which becomes dev.
+    Leftovers of interrupted writes are removed from the cache.
 
     Raises:
         UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be
@@ -260,11 +247,7 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Drop groups of items that overlap with evaluation data; return the other items, and an extended report.
-
-    A group is dropped if one of its items shares eight consecutive words with the data listed in `data.without`. The
-    report then lists the items of this group.
-    """
+    """Drop groups of which an item shares eight consecutive words with `data.without`; extend the report by them."""
     if not settings.without:
         return splits, report
     from anaphora.data import contamination
@@ -287,11 +270,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Divide the items of train and dev into folds, for cross-validation.
-
-    The fold with the index `settings.fold` becomes the dev split, and the other folds become the train split. The test
-    split is unchanged.
-    """
+    """Divide train and dev into folds: the one with the index `settings.fold` becomes dev, the others train."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -346,11 +325,7 @@ def _write(
 
 
 def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) -> Corpus:
-    """Open a cached corpus.
-
-    `written` is the description of a corpus that this process has just written. If `written` is None, the description
-    is read from the cache, and the hashes of the files are checked.
-    """
+    """Open a cached corpus; if this process has not just `written` it, check the hashes of its files."""
     from pyarrow import ipc, memory_map
 
     try:
@@ -380,11 +355,7 @@ def _checked_description(directory: Path) -> dict[str, Any]:
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hash of each file of a cached corpus, keyed by file name.
-
-    The hashes are stored in about.json, together with the description `about`. The hash for about.json itself is that
-    of the description.
-    """
+    """Return the hash of each file of a cached corpus, for about.json; that of about.json is the hash of `about`."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

@@ -1,8 +1,8 @@
 """Texts encoded in chunks, for pre-training, classification, or extraction of the attention weights of words.
 
-Chunks have at most `longest` tokens, including the special tokens at both ends. Texts are split between words if
-possible. Tokens are cached, since tokenizing ten million words takes long. Tokens of a random tokenizer
-(`Tokenizer.is_random`), which may divide the same text differently each time, are not cached.
+Chunks have at most `longest` tokens, including the special tokens at both ends, and end between words if possible.
+Tokens are cached, since tokenizing ten million words takes long, but not those of a random tokenizer
+(`Tokenizer.is_random`).
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _SEGMENTS_PER_CALL = 20_000  # the backend needs a kilobyte for each
 class EncodedTexts(EncodedSplit):
     """N chunks of the texts of a split as flat arrays.
 
-    In classification the labels take the place of the candidates: `present` is true for all labels, `gold` for the
-    label of the text, and `texts` has the text of each chunk.
+    In classification, labels replace the candidates: `present` is true for all of them, `gold` for the text's label.
     """
 
     def __init__(
@@ -45,9 +44,7 @@ class EncodedTexts(EncodedSplit):
         Args:
             longest: largest number of tokens of a chunk, special tokens included.
             labels: allowed labels if texts are to be classified; only the first chunk of each text is then encoded.
-                Without labels, all chunks of each text are encoded.
-            cached: whether to use the cache of tokens. Tokens of a random tokenizer (`Tokenizer.is_random`), which may
-                differ each time, are never cached.
+            cached: whether to use the cache of tokens, unless the tokenizer is random.
 
         Raises:
             UserError: a text has none of the labels, `longest` leaves no room for a token besides the special tokens,
@@ -170,13 +167,9 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the token span of each chunk, end exclusive.
+    """Yield the token span of each chunk of at most `longest` tokens, end exclusive; one empty span without tokens.
 
-    If there are no tokens, one empty span is yielded.
-
-    Args:
-        starts: ascending indices of the tokens that begin a word, where chunks are split if possible.
-        total, longest: number of tokens of the text, and maximum number of tokens of a chunk.
+    `starts` are the ascending indices of the tokens that begin a word, where chunks are split if possible.
     """
     first = 0
     while total - first > longest:
@@ -199,19 +192,14 @@ class QueriedChunk:
 
     @property
     def weights(self) -> int:
-        """Return the number of attention weights per head in the rows of the query words.
-
-        This is the number of query words times the number of tokens of the chunk.
-        """
+        """Return the number of attention weights per head in the rows of the query words."""
         return len(self.queries) * len(self.tokens.ids)
 
 
 class EncodedChunks(EncodedSplit):
     """Chunks as flat arrays; `queries` are the positions of the tokens of all query words.
 
-    Attributes:
-        query_words: index of each query token's word among the chunk's query words.
-        word_counts: (N,) number of query words of each chunk.
+    `query_words` is the index of each query token's word in its chunk, `word_counts`, (N,), the number of query words.
     """
 
     query_words: RaggedArray

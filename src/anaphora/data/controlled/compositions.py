@@ -1,10 +1,9 @@
 """Words and sentence parts of the cue types `composition` (composition.toml) and `short_text` (short_text.toml).
 
 An example names an event and, as the reason for it, the state of a person. An event is a predicate with an agent and a
-patient, in one of two voices (agent first or patient first). The class of the predicate determines for which states the
-pronoun refers to the agent, and for which states it refers to the patient. Each state goes with the agent after some
-classes of predicates and with the patient after others. The correct candidate thus depends on predicate, state and
-voice together; no two of these three suffice to predict it.
+patient, in one of two voices (agent first or patient first). Each state goes with the agent after some classes of
+predicates and with the patient after others. The correct candidate thus depends on predicate, state and voice together;
+no two of them suffice.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person as the reason for an event, as in "because he was tired".
-
-    State and class of the predicate together determine whether the pronoun refers to the agent or to the patient.
-    """
+    """State of a person as the reason for an event, as in "because he was tired"."""
 
     text: str
     kinds: Mapping[str, frozenset[str]]  # participant -> classes of predicates after which it is in this state
@@ -76,10 +72,7 @@ class CompositionContent:
     """Split -> part of a sentence -> alternatives."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """Return the states with which the pronoun refers to `participant` after predicates of the class `kind`.
-
-        `participant` is "agent" or "patient".
-        """
+        """Return the states that refer to `participant`, "agent" or "patient", after predicates of the class `kind`."""
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:
@@ -132,10 +125,7 @@ def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lin
 
 
 def _predicate(text: str, kind: str, forms: Sequence[str], frames: Sequence[str]) -> Predicate:
-    """Parse a predicate from its inflected forms, such as "hid / hidden" for the `forms` "finite" and "participle".
-
-    If `text` has fewer forms than `forms`, the last forms are empty.
-    """
+    """Parse a predicate from its forms, such as "hid / hidden" for "finite" and "participle", or fewer of them."""
     given = [form.strip() for form in text.split("/")]
     by_form = dict(zip_longest(forms, given, fillvalue=""))
     return Predicate(name=" ".join(text.replace("/", " ").split()), kind=kind, forms=by_form, frames=tuple(frames))

@@ -1,9 +1,8 @@
 """Generator of the controlled corpus: English and Chinese examples from the TOML content and a seed.
 
 The examples are generated in groups. In a quad, each of two cues (words that decide which candidate is the antecedent)
-is combined with both orders of the candidates, which gives four examples; some quads have more cues and candidates. In
-an octad, two cues, two orders of the names and two voices are combined, which gives eight examples. If the TOML files
-have too few templates or words for the settings, a `UserError` is raised.
+is combined with both orders of the candidates; some quads have more cues and candidates. In an octad, two cues, two
+orders of the names and two voices are combined. Too few templates or words for the settings raise a `UserError`.
 """
 
 from __future__ import annotations
@@ -51,19 +50,12 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus) -> dict[str, list[Example]]:
-    """Generate the examples of all splits.
-
-    The seed determines a random order of the groups (quads and octads); the examples of a group are adjacent.
-    """
+    """Generate the examples of all splits; those of a group are adjacent, and the order of groups is random."""
     return {split: decoded(table) for split, table in read(settings)[0].items()}
 
 
 def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingReport]:
-    """Generate the corpus.
-
-    Returns:
-        One Arrow table of examples for each split, and a report with the total number of examples.
-    """
+    """Generate the corpus; return a table of examples for each split, and a report with their total number."""
     groups = chain.from_iterable(
         generate_language(settings, quad_generator(settings, language), set()) for language in settings.languages
     )
@@ -72,10 +64,7 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
 
 
 def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
-    """Build one table per split from (split, examples of a quad or octad) pairs.
-
-    The seed determines the order of the quads and octads; their examples stay adjacent.
-    """
+    """Build one table per split from (split, examples of a quad or octad) pairs, in an order given by the seed."""
     rows = {split: GroupRows() for split in SPLITS}
     for split, group in groups:
         rows[split].append(group)
@@ -90,9 +79,7 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """Return the content files of a corpus with these settings, keyed by path relative to the content folder.
 
-    The files of all set-cue types (whose cues decide by a property of the candidates, such as gender), of all role-cue
-    types (whose cues decide by who did what to whom) and of `composition` are included, even if the corpus does not
-    have these cue types.
+    All set-cue types, role-cue types and `composition` are included, even if the corpus does not have them.
     """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
@@ -111,12 +98,10 @@ def known_words(settings: ControlledCorpus) -> list[str]:
 def words(language: str, types: Collection[str] = ()) -> list[str]:
     """Return the distinct words that training sentences may contain, sorted and without punctuation.
 
-    Words are separated by spaces in the TOML files, also in Chinese. All nouns and names are included, even those that
-    are held out for dev and test; invented names are not included.
-
-    If `types` contains `composition` or `short_text`, the words are those of the cue types in `types`, of the phrases
-    of `composition`, and the syllables of invented names. Otherwise, they are those of all cue types except
-    `composition`, `short_text` and, unless it is in `types`, `binding`.
+    Words are separated by spaces in the TOML files, also in Chinese. Nouns and names that are held out for dev and test
+    are included, but not invented names. If `types` contains `composition` or `short_text`, the words are those of the
+    cue types in `types`, of the phrases of `composition`, and the syllables of invented names. Otherwise, they are
+    those of all cue types except `composition`, `short_text` and, unless it is in `types`, `binding`.
     """
     lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -147,10 +132,7 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
-    """Return the generator of quads for a language; the seed determines how words are divided among the splits.
-
-    In a quad, each of m cues is combined with m orders of the same m candidates; m is mostly 2.
-    """
+    """Return the generator of quads for a language; the seed determines how words are divided among the splits."""
     lexicon = lexicons.load(language)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -161,9 +143,8 @@ def generate_language(
 ) -> Iterator[tuple[str, list[Example]]]:
     """Yield (split, examples of the group) for each quad and octad of a language.
 
-    Args:
-        quads: generator of the quads; it counts the uses of each word to make words equally frequent.
-        texts: texts that are not generated again. Every generated text is added to this set.
+    `quads` counts the uses of each word to make words equally frequent. `texts` are not generated again; every
+    generated text is added to them.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -210,8 +191,7 @@ def _quad_draw(
 ) -> Draw:
     """Return a function that draws a quad of one cue type and stratum (part of a split, such as "main") at each call.
 
-    The templates are put in a random order once, and the calls use them in turn. In a quad, each of m cues is combined
-    with m orders of the same m candidates; m is mostly 2.
+    The templates are put in a random order once, and the calls use them in turn.
     """
     chosen = content.of(split, cataphora=stratum == "cataphora")
     turns = cycle(chance.sample(chosen, len(chosen)))
@@ -221,8 +201,8 @@ def _quad_draw(
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
     """Return the number of items, rounded up, of a cue type that enlarges a split beyond the requested size.
 
-    In training, this number is `share` times the setting `train_items`. In dev and test, it is the setting `test_items`
-    divided by `other_types` (the number of other cue types), like the number of main items of each other cue type.
+    In training, it is `share` times `train_items`; in dev and test, `test_items` divided by the number of other cue
+    types, like the number of main items of each of them.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -240,10 +220,9 @@ def _strata_of_texts(split: str, items: int) -> list[tuple[str, int]]:
 class _Quotas:
     """Numbers of items in a split, for each cue type and each stratum (part of a split, such as "main").
 
-    In training, the items are first divided between two categories of cues: those that decide by a property of the
-    candidates, such as gender (set cues), and those that decide by who did what to whom (role cues). Within a category,
-    they are divided among the cue types in proportion to `TRAINING_WEIGHTS`. In dev and test, all cue types have the
-    same number of main items. The stratum "main" is always listed first.
+    In training, the items are divided between set cues (which decide by a property of the candidates, such as gender)
+    and role cues (by who did what to whom), and then among their cue types in proportion to `TRAINING_WEIGHTS`. In dev
+    and test, all cue types have the same number of main items. The stratum "main" is listed first.
     """
 
     settings: ControlledCorpus

@@ -75,9 +75,7 @@ class Lexicon:
 
 @contextmanager
 def toml_table(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Provide the content of a TOML file to a `with` block.
-
-    The content is cached, and all callers get the same object, which they must not change.
+    """Provide the cached content of a TOML file, which must not be changed, to a `with` block.
 
     Raises:
         UserError: the file is not TOML, or the code in the `with` block looks up a key that the file does not have.
@@ -124,8 +122,5 @@ def _noun(language: str, kind: str, written: str) -> Noun:
 
 
 def pronoun(language: str, form: str, gender: str, number: str) -> str:
-    """Return the pronoun for a form (one of `PRONOUN_FORMS`) and the antecedent's gender and number.
-
-    The gender is "male", "female" or "neuter", the number "singular" or "plural".
-    """
+    """Return the pronoun for one of `PRONOUN_FORMS`, "male", "female" or "neuter", and "singular" or "plural"."""
     return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]

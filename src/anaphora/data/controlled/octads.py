@@ -1,9 +1,9 @@
 """Octads: eight examples with one predicate, one for each combination of two states, two voices and two name orders.
 
-With one state the pronoun refers to the agent of the predicate, with the other to its patient. Each pair of predicate
-and state has a level. A pair of level L0 occurs in training in both voices. A pair of level L1 occurs in training in
-one voice and is tested in the other; its groups have four examples instead of eight, all in one voice. A pair of level
-L2 does not occur in training, although its predicate and its state occur there in other pairs.
+With one state the pronoun refers to the agent of the predicate, with the other to its patient. A pair of predicate and
+state of level L0 occurs in training in both voices. A pair of level L1 occurs in training in one voice and is tested in
+the other; its groups have four examples, all in one voice. A pair of level L2 does not occur in training, although its
+predicate and its state occur there in other pairs.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ DISTRACTOR_SHARE = 0.15
 class Plan(NamedTuple):
     """Sentence or short text around an event, as space-separated tokens with slots.
 
-    A slot is a placeholder in braces. There are slots for the event ({event}), the state of a person ({state}), the
-    pronoun ({he}), the names of the people ({first}, {second} and, for a third person, {x}) and optional insertions
-    (see `QuadGenerator.draw_pools`).
+    The slots are {event}, {state} (of a person), the pronoun {he}, the names {first}, {second} and, for a third person,
+    {x}, and optional insertions (see `QuadGenerator.draw_pools`).
     """
 
     name: str  # identifier of the chosen parts
@@ -67,12 +66,10 @@ class Plan(NamedTuple):
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
     """Yield an endless sequence of random sentences, as plans that end with the punctuation mark `stop`.
 
-    Each part of a sentence, such as its prefix, is drawn from a list of lines (`Lines`). All lines are equally likely,
-    even if some expand to more texts than others.
-
-    Some sentences mention a third person (distractor) at one of `DISTRACTOR_POSITIONS`. At the positions "before" and
-    "after", the words about this person replace the prefix or the suffix of the sentence. At the position "inside" they
-    fill the slot {inside} of the event, and at the position "between" they directly follow the event.
+    Each part of a sentence, such as its prefix, is drawn from a list of lines (`Lines`), which are equally likely even
+    if some expand to more texts. Some sentences mention a third person (distractor) at one of `DISTRACTOR_POSITIONS`:
+    the words about this person replace the prefix ("before") or the suffix ("after"), fill the slot {inside} of the
+    event, or follow it ("between").
     """
     while True:
         drawn = chance.random()
@@ -181,14 +178,9 @@ class _Scene(NamedTuple):
 
 
 class OctadGenerator:
-    """Generator of octads in one language.
+    """Generator of octads in one language, for "composition" (single sentences) or "short_text".
 
-    An octad has eight examples with one predicate, one for each combination of two states, two voices and two orders of
-    the names.
-
-    Args:
-        quads: generator of the quads, which draws the names and the optional insertions.
-        cue_type: "composition" for single sentences, or "short_text".
+    `quads` draws the names and the optional insertions.
     """
 
     def __init__(self, language: str, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION) -> None:
@@ -212,8 +204,8 @@ class OctadGenerator:
     def draw_from(self, split: str, stratum: str, chance: random.Random) -> Callable[[QuadIdentity], list[Example]]:
         """Return a function that draws an octad of one stratum (part of a split, such as "main") at each call.
 
-        An octad has eight examples with one predicate. In training, each call draws a new random sentence for the
-        octad. In dev and test, `EVALUATION_SENTENCES` sentences are drawn once, and the calls use them in turn.
+        In training, each call draws a new random sentence for the octad. In dev and test, `EVALUATION_SENTENCES`
+        sentences are drawn once, and the calls use them in turn.
         """
         if self.texts is not None:
             plans = text_plans(self.texts[split], split, chance)
@@ -227,8 +219,7 @@ class OctadGenerator:
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build an octad: the eight examples of a predicate with two states.
 
-        The stratum `place.stratum` may be a level, which says how a pair of predicate and state occurs in training: in
-        both voices (L0, also for any other stratum), in one voice (L1) or not at all (L2). At level L1, only the four
+        `place.stratum` may be a level (see the module); any other stratum has level L0. At level L1, only the four
         examples in one voice are built.
         """
         level = place.stratum if place.stratum in LEVELS else "L0"
@@ -278,10 +269,9 @@ class OctadGenerator:
     def _states(self, predicate: Predicate, level: str, split: str, chance: random.Random) -> list[State]:
         """Draw a state for which the pronoun refers to the agent, and one for which it refers to the patient.
 
-        Only pairs of predicate and state with the given level are drawn; the level says whether a pair occurs in
-        training in both voices (L0), in one (L1) or not at all (L2). All these pairs are about equally frequent, and
-        over all predicates, each state is that of agents about as often as that of patients. Thus no two of predicate,
-        state and voice predict the antecedent.
+        Only pairs of predicate and state with the given level are drawn. They are about equally frequent, and over all
+        predicates, each state is that of agents about as often as that of patients. Thus no two of predicate, state and
+        voice predict the antecedent.
         """
         chosen = []
         lead = self._lead[split, level, self.withheld.voices(predicate, level, split)]

@@ -1,9 +1,8 @@
 """Quads of the controlled corpus: sets of sentences in which cues and orders of the candidates are counterbalanced.
 
-The cue of a sentence decides which of m candidates is the antecedent. In a quad, each of m cues is combined with each
-of m orders of the candidates, which gives m * m sentences. Mostly m is 2, and a quad has four sentences. A sentence
-with two pronouns gives two examples. A guess from positions alone, or from the candidates alone, is correct on exactly
-1 / m of the examples of a quad.
+The cue of a sentence decides which of m candidates is the antecedent. In a quad, each of m cues, mostly two, is
+combined with each of m orders of the candidates. A sentence with two pronouns gives two examples. A guess from
+positions alone, or from the candidates alone, is correct on exactly 1 / m of the examples of a quad.
 """
 
 from __future__ import annotations
@@ -53,11 +52,8 @@ class QuadIdentity(NamedTuple):
 class QuadGenerator:
     """Generator of quads in one language.
 
-    In a quad, each of m cues is combined with m orders of the same m candidates; m is mostly 2.
-
-    Args:
-        test_asides: maximum number of asides in a test item. An aside is an inserted sentence that mentions no
-            candidate, such as "Time passed slowly."
+    `test_asides` is the maximum number of asides in a test item: inserted sentences without a candidate, such as "Time
+    passed slowly."
 
     Raises:
         UserError: the lexicon has fewer than `test_asides` asides.
@@ -83,8 +79,7 @@ class QuadGenerator:
     ) -> list[Example]:
         """Build a quad with a cue that decides by a property of the candidates (set cue), such as gender.
 
-        Each of m cues picks a different one of the m candidates, and is combined with m orders of the candidates, which
-        are the cyclic shifts of one order.
+        Each of m cues picks a different candidate, and is combined with m orders, the cyclic shifts of one order.
         """
         explicit = "list" not in template.slots
         if content.type == "selection":
@@ -134,8 +129,8 @@ class QuadGenerator:
     ) -> list[Example]:
         """Build a quad with a cue that decides by who did what to whom (role cue), such as voice.
 
-        One cue picks the name in slot {A} of the template, the other picks the name in slot {B}. Each cue is combined
-        with both assignments of the two names to the slots.
+        One cue picks the name in slot {A}, the other that in slot {B}. Each is combined with both assignments of the
+        two names to the slots.
         """
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
@@ -231,10 +226,7 @@ class QuadGenerator:
     def _agreeing(
         self, wanted: Sequence[tuple[str, str]], template: Template, split: str, chance: random.Random
     ) -> list[Entity]:
-        """Draw one entity for each (noun class, grammatical number) in `wanted`; no two of them have the same noun.
-
-        The entities are returned in random order.
-        """
+        """Draw entities with different nouns for (noun class, grammatical number) pairs, in random order."""
         taken: set[Noun] = set()
         entities = []
         for kind, number in chance.sample(wanted, len(wanted)):
@@ -246,9 +238,9 @@ class QuadGenerator:
         return entities
 
     def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
-        """Draw a (noun class, grammatical number) pair for each entity of a quad; no two pairs have the same pronoun.
+        """Draw the noun class and grammatical number of each entity of a quad; no two have the same pronoun.
 
-        For the cue type "number", at least one of the pairs is singular and at least one is plural.
+        The cue type "number" has both singular and plural.
         """
         *people, thing = _SINGULAR
         if kind == "gender":
@@ -275,10 +267,10 @@ class QuadGenerator:
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
         """Draw the texts of three optional insertions; an insertion that is left out has the text "".
 
-        The insertions are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside},
-        up to `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left out with a probability of 1/2. If
-        `test_asides` is above `MAX_TRAINING_ASIDES`, however, the number of {aside} sentences in a test item is drawn
-        uniformly from 0 to `test_asides`.
+        They are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside}, up to
+        `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left out with a probability of 1/2. If
+        `test_asides` is larger, however, the number of {aside} sentences in a test item is uniform from 0 to
+        `test_asides`.
         """
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
@@ -293,8 +285,7 @@ class QuadGenerator:
 def _sample_size(most: int, chance: random.Random) -> int:
     """Draw the number m of candidates, at least two, with a probability proportional to m ** -3.
 
-    A quad has m * m items (m cues in m orders of the candidates). The share of items with m candidates is therefore
-    proportional to 1 / m.
+    A quad has m * m items, so the share of items with m candidates is proportional to 1 / m.
     """
     sizes = range(2, most + 1)
     return chance.choices(sizes, [size**-3 for size in sizes])[0]
@@ -334,13 +325,10 @@ def make_example(
     """Build one example of a group, such as a quad: the one with a given cue, order of the candidates and pronoun.
 
     Args:
-        written: rendered text with this cue and this order.
-        place: identity of the group.
         antecedent: index of the slot (placeholder of a candidate in the template) that has the antecedent.
-        which: index of the pronoun in the text.
-        order: index of the order of the candidates among the orders in the group.
-        factors: attributes of the example, such as its cue type. The attributes that follow from the other arguments
-            are added to this dictionary.
+        which, order: index of the pronoun in the text, and of the order of the candidates among those in the group.
+        factors: attributes of the example, such as its cue type, to which those that follow from the other arguments
+            are added.
         focal: number n; the cue decides among the candidates in the first n slots. None if it decides among all.
         cell: further condition, such as the voice. Examples of the group with the same order, the same pronoun and the
             same `cell` are a minimal pair.

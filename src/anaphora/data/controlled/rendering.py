@@ -24,7 +24,7 @@ class NounPhrase(NamedTuple):
 class RenderedSentence(NamedTuple):
     """Text with the positions of its candidates and pronouns, as character spans and as word numbers.
 
-    Words are numbered from 1; punctuation marks are not counted.
+    Words are numbered from 1, without punctuation marks.
     """
 
     text: str
@@ -38,11 +38,9 @@ class RenderedSentence(NamedTuple):
 class Sentence:
     """Sentence of fixed tokens and numbered slots, which can be rendered with different words in the slots.
 
-    Chinese tokens are joined without spaces. English tokens are joined with spaces, except before punctuation, and each
-    sentence begins with a capital.
-
-    Args:
-        tokens: words, punctuation, {0}, {1}, ... for the candidates, {p0}, {p1} for the pronouns, and {cue}.
+    Chinese tokens are joined without spaces, English ones with spaces except before punctuation; each English sentence
+    begins with a capital. The tokens are words, punctuation, {0}, {1}, ... for the candidates, {p0}, {p1} for the
+    pronouns, and {cue}.
     """
 
     def __init__(self, tokens: Sequence[str], language: str) -> None:

@@ -1,17 +1,15 @@
 """Division of words among splits, so that no cue of a test item occurs with the same candidate in training.
 
-A cue is the word or phrase that decides which candidate is the antecedent. Nouns and predicates are shuffled and
-divided into five sets each, called cosets (index modulo 5); names are divided into ten cosets.
+Nouns and predicates are shuffled and divided into five sets each, called cosets (index modulo 5); names into ten.
 
 - Cue type `selection`: the cues of a quad are predicates of one coset t. Quads in test use nouns of coset t, quads in
   dev use nouns of coset t + 1, and quads in training use nouns of the other three cosets.
-- Cue types `gender`, `number` and `animacy`: the cue is the pronoun. There are four groups of held-out nouns. Nouns of
-  group 0 occur with pronouns in subject form only in test, and nouns of group 1 with pronouns in possessive form only
-  in test. Nouns of group 2 occur with subject forms only in dev, and nouns of group 3 with possessive forms only in
-  dev. All other nouns occur only in training, with any form.
-- Role-cue types: the role-cue type with index k uses the names of coset 2k only in test, and the names of coset 2k + 1
-  only in dev. The cue types `composition` and `short_text` use the names of the cue type `voice`. `WithheldPairs`
-  decides which predicates, such as "rescued", occur with which states, such as "was weak", in training.
+- Cue types `gender`, `number` and `animacy`: the cue is the pronoun. Of four groups of held-out nouns, group 0 occurs
+  with pronouns in subject form only in test, group 1 with possessive forms only in test, group 2 with subject forms
+  only in dev, and group 3 with possessive forms only in dev. All other nouns occur only in training, with any form.
+- Role-cue types: the one with index k uses the names of coset 2k only in test, and those of coset 2k + 1 only in dev.
+  `composition` and `short_text` use the names of `voice`. `WithheldPairs` decides which predicates, such as
+  "rescued", occur with which states, such as "was weak", in training.
 """
 
 from __future__ import annotations
@@ -84,7 +82,7 @@ class Holdout:
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
         """Return the names that candidates may have in a split, for a cue type `kind` such as "voice".
 
-        Names that occur only as distractors in training (`distractor_only`) are not included.
+        They exclude names that occur only as distractors in training (`distractor_only`).
         """
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
@@ -93,7 +91,7 @@ class Holdout:
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
         """Return the names that a distractor, a person in the slot {x} whom no cue picks, may have in a split.
 
-        These are the names that `role_names` returns and, in training, also the names in `distractor_only`.
+        These are the names of `role_names` and, in training, also those in `distractor_only`.
         """
         ordinary = self.role_names(kind, gender, split)
         return [*ordinary, *self.distractor_only[gender]] if split == "train" else ordinary
@@ -128,9 +126,9 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent names, each from an ordered pair of different syllables of the lexicon, and return them in random order.
+    """Invent names, in random order, from two syllables of the lexicon; half of the English names get a third.
 
-    In English, a third syllable is added to half of the names. Names that are words of the lexicon are left out.
+    Names that are words of the lexicon are left out.
     """
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"
@@ -151,8 +149,8 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
     """Form four groups of held-out nouns and one group of other nouns, the shared group, from five sets (cosets).
 
-    The groups are at first the five sets; the fifth one is the shared group. Nouns are then moved into or out of the
-    shared group until it has the share `shared` of all nouns. A larger share never adds a noun to a held-out group.
+    Nouns are moved into or out of the shared group, at first the last set, until it has the share `shared` of all
+    nouns. A larger share never adds a noun to a held-out group.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -170,10 +168,9 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 class WithheldPairs:
     """Random choice of the pairs of a predicate, such as "rescued", and a state, such as "was weak", used in training.
 
-    Of the states that refer to one participant (agent or patient) of a predicate, one does not occur with the predicate
-    in training (level L2); a quarter of them, at least one, occur with it in only one voice (L1); all others occur with
-    it in both voices (L0). The items withheld from training (L2, and L1 in the other voice) are in dev for half of the
-    predicates, and in test for the other half.
+    Of the states that refer to one participant (agent or patient) of a predicate, one does not occur with it in
+    training (level L2); a quarter, at least one, occurs in only one voice (L1); all others in both (L0). The withheld
+    items (L2, and L1 in the other voice) are in dev for half of the predicates, and in test for the other half.
     """
 
     def __init__(self, content: CompositionContent, seed: int) -> None:
@@ -199,10 +196,7 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states, such as "was weak", with which a pronoun after a predicate refers to `participant`.
-
-        Only the states that have the given level (see `WithheldPairs`) with the predicate are returned.
-        """
+        """Return the states of a level with which a pronoun after a predicate refers to `participant`."""
         key = predicate.name, participant, level
         if key not in self._states:
             fitting = self.content.states_of(predicate.kind, participant)

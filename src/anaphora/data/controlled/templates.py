@@ -38,8 +38,8 @@ class Template:
     def forms(self) -> tuple[str, ...]:
         """Return the forms of the pronouns in the template, such as "he" for the subject form.
 
-        There are two forms if the template has numbered pronoun slots, such as {he:1} and {he:2}. Otherwise there is
-        one form, or none if the scenario determines the form.
+        There are two with numbered pronoun slots, such as {he:1} and {he:2}, and none if the scenario determines the
+        form.
         """
         forms = {match[2] or "1": match[1] for match in slot_matches(self.tokens) if match[1] in lexicon.PRONOUN_FORMS}
         return tuple(forms[key] for key in sorted(forms))
@@ -99,18 +99,14 @@ def _alternatives(written: Mapping[str, str | list[str]]) -> dict[str, tuple[str
 
 
 def slot_matches(tokens: Sequence[str]) -> list[re.Match[str]]:
-    """Return a regular-expression match for each token that is a slot.
-
-    Group 1 is the name of the slot. Group 2 is the number in a pronoun slot such as {he:2}, and None in other slots.
-    """
+    """Return a match for each slot: group 1 is its name, group 2 the number in a slot such as {he:2}, or None."""
     return [match for match in map(SLOT.fullmatch, tokens) if match]
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Fill the slots that have a value; values may contain further slots.
 
-    The value for the slot {form} is a pronoun, such as "himself". This slot is replaced by the slot for all pronouns of
-    the same form, such as {himself}.
+    The slot {form}, with a pronoun such as "himself", becomes that of all pronouns of this form, such as {himself}.
     """
     result: list[str] = []
     for token in tokens:
@@ -128,8 +124,7 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
 def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
     """Fill the slots {intro}, {gap} and {aside} with their texts in `pools`; a slot with the text "" is removed.
 
-    The text of {gap} is put between commas. Of adjacent punctuation marks, only the strongest remains (see
-    `_tidy`). Other slots stay unfilled.
+    {gap} is put between commas. Of adjacent punctuation marks, only the strongest remains (see `_tidy`).
     """
     fillers = {f"{{{name}}}": pools[name].split() for name in POOLS}
     if fillers["{gap}"]:
@@ -144,10 +139,7 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
 
 
 def _tidy(tokens: Sequence[str]) -> list[str]:
-    """Keep the strongest of adjacent punctuation marks: a stop, else a colon or semicolon, else a comma.
-
-    Marks at the beginning are removed.
-    """
+    """Keep the strongest of adjacent marks (stop, colon or semicolon, comma), and none at the beginning."""
     result: list[str] = []
     for token in tokens:
         if token not in CLOSERS or (result and result[-1] not in CLOSERS):

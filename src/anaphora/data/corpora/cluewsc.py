@@ -1,9 +1,9 @@
 """Reader of CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false).
 
 All rows about the same pronoun of a text become one example. Candidates with the same words and the same label are
-mentions of one entity. If all rows of a pronoun are "false", the example has no antecedent. A pronoun with a single row
-becomes an example with one candidate, even if this candidate is the antecedent, since "none of the candidates" is
-another possible answer. Indices in the files count code points from 0.
+mentions of one entity. An example has no antecedent if all its rows are "false", and may have a single candidate that
+is the antecedent, since "none of the candidates" is another possible answer. Indices in the files count code points
+from 0.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; examples of one text share a group.
 
-    If the corpus is in a folder or on the Hugging Face Hub, its development part is used as the test split. Without
-    such a part, as in a single file, the rows are split at random. Repeated rows, rows without a label or with
-    placeholders, and candidates that overlap the pronoun or another candidate are dropped.
+    The development part of a folder or of the Hugging Face Hub is the test split. Without it, as in a single file, the
+    rows are split at random. Repeated rows, rows without a label or with placeholders, and candidates that overlap the
+    pronoun or another candidate are dropped.
     """
     reader = reading.RowReader()
     train, test = train_and_test_rows(
@@ -96,9 +96,8 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reader: reading.RowReader) -> Example:
     """Build the example of one pronoun from its labelled candidates (`claims`).
 
-    Of two overlapping candidates, the one labelled "true" is used and the row of the other is dropped; if both have the
-    same label, the first in the text is used. If two rows label the same candidate, one as "true" and one as "false",
-    the candidate is "true".
+    Of overlapping candidates, the one labelled "true", or else the first in the text, is used; the row of the other is
+    dropped. A candidate that is labelled both "true" and "false" is "true".
     """
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []

@@ -7,9 +7,8 @@ with a sentence number for each word in `sent_id`), and clusters of [start, end]
 - `clusters` with `cased_words`, the input of wl-coref, and `span_clusters`, its output: the word after it (exclusive);
 - `clusters_token_offsets`, the output of maverick: the last word (inclusive).
 
-The setting `ends` therefore states whether the ends in the field `clusters` are inclusive or exclusive. If it is not
-set, this is inferred from the spans in the file. Head words follow the rules of `unparsed_head`; the parts of speech in
-`pos` are optional.
+The setting `ends` therefore states whether the ends in the field `clusters` are inclusive or exclusive; by default,
+this is inferred from the spans in the file. Head words follow the rules of `unparsed_head`; `pos` is optional.
 """
 
 from __future__ import annotations
@@ -71,13 +70,12 @@ class ClusterDocument:
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
-    In a folder, each file has the split that `official_split` returns. If only some files have a split, the mentions of
-    the other files are dropped. A single file, or a folder without official splits, is split at random.
+    In a folder, each file has the split that `official_split` returns; if only some files have one, the mentions of the
+    others are dropped. A single file, or a folder without official splits, is split at random.
 
     Raises:
-        UserError: no file is found, a line is invalid (the message names the file and the line), two mentions cross,
-            the spans do not show whether their ends are inclusive or exclusive, or a document is not in
-            `data.language`.
+        UserError: no file is found, a line is invalid, two mentions cross, the spans do not show whether their ends are
+            inclusive or exclusive, or a document is not in `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
@@ -95,12 +93,10 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
 
 
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
-    """Return the documents of a file.
+    """Return the documents of a file whose spans end at the last word ("inclusive") or after it ("exclusive").
 
-    Args:
-        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
-            from the spans in the file. It has no effect on fields whose kind of end is fixed (`CLUSTER_FIELDS`).
-        setting: name of the setting for `ends`, for error messages.
+    If `ends` is None, this is inferred. Fields whose kind of end is fixed (`CLUSTER_FIELDS`) do not depend on it.
+    `setting` is its name in error messages.
 
     Raises:
         UserError: a line is invalid, the file has no document, or `ends` is None and cannot be inferred.
@@ -170,10 +166,7 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the name of a part of a document, and the name of the document.
-
-    If the row does not name the document, the document's name consists of the file name and the line number.
-    """
+    """Return the names of a part of a document and of the document, by default file name and line number."""
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = path.name + where.removeprefix(str(path)) if field is None else row[field]
     if not isinstance(document, str) or not document.strip():
@@ -185,11 +178,7 @@ def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 
 def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
-    """Return the part of speech of each word.
-
-    `tags` is a list with one tag for each word, or a list of such lists, one for each sentence. If `tags` is None, the
-    result is ().
-    """
+    """Return the part of speech of each word, from one list or from a list for each sentence; () without tags."""
     if tags is None:
         return ()
     lists = isinstance(tags, list) and all(isinstance(each, list) for each in tags)
@@ -204,9 +193,9 @@ def _proven_ends(
 ) -> str:
     """Infer from the spans in a file whether their ends are inclusive or exclusive; return "inclusive" or "exclusive".
 
-    A span [n, n] shows that ends are inclusive, since it would otherwise be empty. An end equal to the number of words
-    shows that ends are exclusive, since it would otherwise be out of range. Fields that always have the same kind of
-    end are ignored. If no other field has a span, the result is "exclusive".
+    A span [n, n] proves inclusive ends, since it would otherwise be empty; an end equal to the number of words proves
+    exclusive ends, since it would otherwise be out of range. Fields with a fixed kind of end are ignored; without spans
+    in other fields, the result is "exclusive".
 
     Raises:
         UserError: the spans show both kinds of end or neither, or a span is out of range.
@@ -252,10 +241,7 @@ def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
 
 
 def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Convert the clusters of a document of `count` words to tuples of spans with exclusive ends.
-
-    `ends` says whether the ends in `clusters` are "inclusive" or "exclusive".
-    """
+    """Convert the clusters of a document of `count` words, with these `ends`, to spans with exclusive ends."""
     beyond = int(ends == "inclusive")
     allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"
     first_place: dict[tuple[int, int], str] = {}
@@ -291,8 +277,7 @@ def _check_nesting(document: ClusterDocument) -> None:
 def coreference_document(line: ClusterDocument, language: str) -> Document:
     """Convert a document with clusters to a `Document`; infer each mention's head word and form, such as "pronoun".
 
-    The factors (attributes of its examples) are `corpus`, which is "clusters", and `genre`, the part of the document's
-    name before the first "/"; a name without "/" gives no genre.
+    The factors of its examples are `corpus`, "clusters", and `genre`, the document's name before the first "/", if any.
     """
     words = line.words
     starts = [0, *accumulate(map(len, line.sentences[:-1]))]

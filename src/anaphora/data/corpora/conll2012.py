@@ -1,10 +1,10 @@
 """Reader of CoNLL-2012 (Pradhan et al. 2012): coreference of OntoNotes in columns separated by spaces or tabs.
 
 Each part of a document is enclosed by `#begin document (name); part 000` and `#end document`, and has its own entity
-numbers. The columns are document, part, word number, word, part of speech, parse and more. The last column has the
-brackets of mentions, separated by `|`: `(12` opens a mention before the word, `12)` closes one after it, `(3)` does
-both. A cell between tabs may be empty, such as the last cell of a word without brackets in LitBank's files. A trace
-such as *pro* is not part of the text. Head words are not annotated and follow the rules of `unparsed_head`.
+numbers. The columns are document, part, word number, word, part of speech, parse and more; the last has the brackets of
+mentions, separated by `|`: `(12` opens a mention before the word, `12)` closes one after it, `(3)` does both. A cell
+between tabs may be empty, as in LitBank's files. A trace such as *pro* is not part of the text. Head words are not
+annotated and follow the rules of `unparsed_head`.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; parts of a document stay in one split.
 
-    In a folder, each file has the split that `official_split` returns. If only some files have a split, the mentions of
-    the other files are dropped. A single file, or a folder without official splits, is split at random. Documents must
-    be in `data.language`.
+    In a folder, each file has the split that `official_split` returns; if only some files have one, the mentions of the
+    others are dropped. A single file, or a folder without official splits, is split at random. Documents must be in
+    `data.language`.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
@@ -63,9 +63,9 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 def files(settings: Conll2012) -> dict[str, Path]:
     """Return the files to read, keyed by path relative to `data.path`.
 
-    A single file may have any name. In a folder, these are the files that end in _conll or .conll, optionally followed
-    by .gz, without those whose path names another language (english, chinese, arabic). If any of them are gold files
-    (gold_conll or gold.conll), only these are returned.
+    A single file may have any name. In a folder, these are the files that end in _conll or .conll, optionally with .gz,
+    without another language (english, chinese, arabic) in their paths; gold files (gold_conll or gold.conll), if any,
+    are preferred.
 
     Raises:
         UserError: the path does not exist, or the folder has no such file.
@@ -117,9 +117,8 @@ def _pieces(name: str) -> set[str]:
 def official_split(name: str) -> str | None:
     """Return the official split that the path of a file names; None if the path names no split.
 
-    The names of folders, and the parts of the file name between dots, are divided into words at hyphens and
-    underscores. The first or last of these words names a split if it is train, development, dev or test. Words in the
-    middle are ignored, since they may belong to a title.
+    A folder's name, or a part of the file name between dots, names a split if its first or last word, between hyphens
+    or underscores, is train, development, dev or test. Words in the middle may belong to a title.
     """
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}
@@ -225,7 +224,7 @@ class _PartBuilder(DocumentBuilder):
         return self.built(self.name, mentions, reasons, blanks_after(self.words), self.factors, self.group)
 
     def _check_columns(self) -> None:
-        """Check that the column of words and the column of tags are not swapped.
+        """Check that the columns of words and tags are not swapped.
 
         They count as swapped if all words are known part-of-speech tags, but no cell of the tag column is one.
         """

@@ -3,10 +3,10 @@
 `(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, and `(e3-person-1-)` does
 both; a cell may hold several brackets. `entity_brackets` decides what each part of a bracket is.
 
-A line with an id like 3-4 is a multiword token, whose text is that of its syntactic words without spaces; other words
-are followed by a space unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part
-of the text; a mention of empty nodes alone is dropped. A trace such as *pro* counts as an empty node, although its id
-is that of a word. If a sentence has a line `# text =` and no placeholders, its words must match this text.
+A line with an id like 3-4 is a multiword token, written as its syntactic words without spaces; other words are followed
+by a space unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part of the text;
+a mention of empty nodes alone is dropped. A trace such as *pro* counts as an empty node, although its id is that of a
+word. If a sentence has a line `# text =` and no placeholders, its words must match this text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
     """Yield (document, annotations that cannot become a mention) for each document of a file.
 
-    `corpus` is the value of the factor `corpus` of each document, and the beginning of the document's name.
+    `corpus` is the value of the factor `corpus`, and the beginning of the document's name.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -105,8 +105,8 @@ def _builders(path: Path, language: str) -> list[_ParsedDocumentBuilder]:
 def sentences_of(path: Path) -> Iterator[str]:
     """Yield the text of each sentence of a file.
 
-    If the sentence has a line `# text =`, this gives the text. Otherwise the text consists of the words without empty
-    nodes. A sentence ends at a blank line; each further blank line yields "".
+    It is that in `# text =` or else consists of the words without empty nodes. A sentence ends at a blank line; each
+    further blank line yields "".
 
     Raises:
         UserError: a word of a sentence without `# text =` does not have ten cells.
@@ -145,10 +145,9 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 
 def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
-    """Check that the text of a sentence in `# text =` equals the text of its words, except for repeated spaces.
+    """Check that the text in `# text =`, if any, equals the text of the words, except for repeated spaces and traces.
 
-    `text` may also contain the traces of the sentence, which are not among its words. If `text` is "", nothing is
-    checked. The error message shows both texts around the first difference.
+    The error message shows both texts around the first difference.
     """
     text, words = " ".join(text.split()), " ".join(words.split())
     if text != words:
@@ -288,7 +287,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
         """Return the document, and (name, reason) of each annotation that cannot become a mention (`Lost`).
 
-        `undeclared` is the index of the part of a bracket that is the entity, used if there is no `# global.Entity`.
+        Without `# global.Entity`, the part of a bracket with the index `undeclared` is the entity.
         """
         self.end_sentence()
         holds_place = placeholders(self.words, self.tags)
@@ -329,10 +328,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         )
 
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
-        """Return the index of the head word that a bracket gives in one of the named fields.
-
-        The result is None if the bracket gives no head word, or if the head is an empty node or a trace.
-        """
+        """Return the index of the head word that a bracket gives in one of the fields; None without one in the text."""
         number = 0 if self.fields is None else self.fields.head(opening, names)
         row, rows = opening.row + number - 1, closing.row - opening.row + 1
         if number > rows:

@@ -1,7 +1,7 @@
 """Conversion of documents with coreference annotation to Examples, each with a mention whose antecedent is sought.
 
-A document is cut into passages. A head word represents each mention, so that nested mentions do not overlap; the whole
-mentions are stored in the factors (see `extents_of`). The earlier mentions of an entity are one candidate.
+A document is cut into passages. A head word represents each mention, so that nested mentions do not overlap; the
+factors hold the whole mentions (`extents_of`). The earlier mentions of an entity are one candidate.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ class Mention(NamedTuple):
 def unparsed_mention(
     words: Sequence[str], tags: Sequence[Sequence[str]], first: int, end: int, entity: str, language: str
 ) -> Mention:
-    """Return the mention that consists of the words from `first` to `end` (exclusive).
+    """Return the mention of the words from `first` to `end` (exclusive).
 
-    The head word and the form of the mention (one of `FORMS`, such as "pronoun") are inferred, without a parse, from
-    its words and their tags.
+    Its head word and form (one of `FORMS`, such as "pronoun") are inferred, without a parse, from words and tags.
     """
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
@@ -91,10 +90,7 @@ class DocumentBuilder:
             self.sentences.append(len(self.words))
 
     def extent(self, opening: Bracket, closing: Bracket) -> tuple[int, int]:
-        """Return the span of word indices between two brackets, end exclusive.
-
-        The span is empty if all rows between the brackets are empty nodes or traces.
-        """
+        """Return the span of word indices between two brackets, end exclusive; empty for empty nodes and traces."""
         return self.words_before[opening.row], self.words_before[closing.row + 1]
 
     def built(
@@ -106,10 +102,7 @@ class DocumentBuilder:
         factors: Mapping[str, str],
         group: str = "",
     ) -> tuple[Document, Lost]:
-        """Return the document and its annotations that cannot become a mention (`Lost`).
-
-        A document without brackets counts as one such annotation.
-        """
+        """Return the document and its annotations that cannot become a mention (`Lost`), such as missing brackets."""
         sentences = [start for start in self.sentences if start < len(self.words)]
         left_out = placeholders(self.words, self.tags)
         document = Document(name, self.words, blank, sentences, mentions, factors, self.language, group, left_out)
@@ -132,10 +125,9 @@ def read_documents(
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples of files by split and a report on dropped mentions; each `Document.group` stays in one split.
 
-    If several documents have the same name and words, only the first is used. If the settings have a language, each
-    document is checked against it. A mention is dropped if it has no antecedent in its passage, shares its head word
-    with a shorter mention, crosses the end of a passage, or is in a passage with placeholders. The report also counts
-    annotations that cannot become a mention (`Lost`).
+    Of several documents with the same name and words, only the first is used. A mention is dropped if it has no
+    antecedent in its passage, shares its head word with a shorter mention, crosses the end of a passage, or is in a
+    passage with placeholders. The report also counts annotations that cannot become a mention (`Lost`).
 
     Args:
         official: official splits by file; mentions of other files are dropped. If empty, groups are split at random.
@@ -174,8 +166,7 @@ def read_documents(
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of word indices, end exclusive, of consecutive passages that cover a document.
 
-    A passage consists of as many whole sentences as fit into `most` words; a longer sentence is cut after every `most`
-    words, and the next passage begins with the rest of it.
+    A passage has as many whole sentences as fit into `most` words; a longer sentence is cut after every `most` words.
     """
     ends = [*document.sentences[1:], len(document.words)]
     start = reached = 0
@@ -194,11 +185,9 @@ def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
 def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -> list[Example]:
     """Return an example for each mention with an antecedent in its passage of at most `most` words.
 
-    The other mentions are appended to `dropped`.
-
-    A mention inside the mention to be resolved is not a candidate ("his" in "his wife"). If several mentions have the
-    same head word, only the shortest is used: "Anna", not "Anna and Berta" if "Anna" is the head word of both. Passages
-    in which words are replaced by placeholders give no examples.
+    Other mentions are appended to `dropped`. A mention inside the mention to be resolved is not a candidate ("his" in
+    "his wife"). Of several mentions with the same head word, only the shortest is used: "Anna", not "Anna and Berta".
+    Passages in which words are replaced by placeholders give no examples.
     """
     examples: list[Example] = []
     for passage, mention, earlier in _mentions_in_passages(document, most, dropped):
@@ -232,8 +221,8 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
 def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, list[Mention], Example]]:
     """Yield (mention, earlier mentions, example) for each mention with earlier mentions in its passage.
 
-    Each earlier mention is a separate candidate, and the example has no antecedent, since the annotated entities are
-    not used. The mentions and passages are those of `examples_of`.
+    Each earlier mention is a separate candidate, without antecedent, as the annotated entities are not used. Otherwise,
+    mentions and passages are those of `examples_of`.
     """
     for passage, mention, earlier in _mentions_in_passages(document, most, []):
         if earlier:
@@ -252,8 +241,7 @@ def _mentions_in_passages(
 ) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
     """Yield (passage, mention, earlier mentions), ordered by head, for the mentions of passages without placeholders.
 
-    The earlier mentions are those in the passage with an earlier head word, except mentions inside the mention itself.
-    Mentions that are not yielded are appended to `dropped`, with the reason.
+    Mentions inside the mention itself are not earlier ones. `dropped` gets the other mentions, with the reason.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
@@ -279,7 +267,7 @@ def _mentions_in_passages(
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
     """Return the character spans of the whole mentions of an example: of the pronoun, and of each candidate.
 
-    These are the example's own spans if it has no factor `extent`, that is, if its spans are not head words.
+    Without the factor `extent`, they are the example's own spans, which then are not head words.
     """
     if "extent" not in example.factors:
         return example.pronoun, example.candidates

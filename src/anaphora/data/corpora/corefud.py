@@ -29,8 +29,7 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
     In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
-    dropped. A folder without such files, or a single file, is split at random. Documents of CorefUD must be in
-    `data.language`.
+    dropped. Otherwise, documents are split at random. Those of CorefUD must be in `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
@@ -43,9 +42,9 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the files at `data.path`, and the splits of those files whose names end in train, dev or test.
+    """Return the files at `data.path`, and the splits of those in a folder whose names end in train, dev or test.
 
-    Subfolders are not searched. A single file may have any name, and no split is returned for it.
+    Subfolders are not searched.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():

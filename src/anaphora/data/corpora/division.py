@@ -60,8 +60,7 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
     """Return the path of an existing file or folder, with "~" expanded.
 
     Raises:
-        UserError: the path does not exist, or names a data set on the Hugging Face Hub; the message names the setting
-            and the needed files.
+        UserError: the path does not exist, or is on the Hugging Face Hub; the message names setting and needed files.
     """
     needed = f"; needed: {files}" if files else ""
     if is_hub(path):
@@ -73,10 +72,7 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 
 
 def files_below(path: Path) -> dict[str, Path]:
-    """Return the files in a folder and its subfolders by relative path, sorted, without hidden files and folders.
-
-    The path of a single file gives this file, keyed by its name.
-    """
+    """Return the files in a folder, or a single file, by relative path, sorted, without hidden files and folders."""
     if not path.is_dir():
         return {path.name: path}
     inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
@@ -84,10 +80,9 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of the text that `read_text` returns, without line ends (LF, CRLF or CR).
+    """Return the lines of `read_text`, without line ends (LF, CRLF or CR); the last is empty if the text ends with one.
 
-    A byte-order mark at the start of any line is removed, since concatenated files have several. The last line is empty
-    if the file ends with a line end.
+    A byte-order mark at the start of any line is removed, since concatenated files have several.
 
     Raises:
         UserError: `read_text` cannot read the file.
@@ -152,7 +147,7 @@ def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
 def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
     """Divide items into train, dev and test at random; items with the same `group_key` stay together.
 
-    The shares, from 0 to 1, refer to the number of groups, and are rounded to whole groups. Items keep their order.
+    The shares, from 0 to 1, are of the groups. Items keep their order.
     """
     keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
@@ -171,12 +166,8 @@ def check_one_split(
 ) -> None:
     """Check that a row is in the same split as the first row with the same group or the same minimal pair.
 
-    Args:
-        first_of: location and split of the first row with each (name, value); a new (name, value) is added.
-        where: location of the row.
-        name: "group" or "minimal_pair".
-        value: group or minimal pair of the row; "" if there is none.
-        split: split of the row.
+    `first_of` has the location and split of the first row with each (name, value), and gets new ones. `name` is "group"
+    or "minimal_pair"; the value "" is not checked.
 
     Raises:
         UserError: the first row is in another split.
@@ -190,7 +181,7 @@ def check_one_split(
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """Return the index of the random cross-validation fold of each item; items with the same `group_key` share a fold.
+    """Return the random fold of each item; items with the same `group_key` share one.
 
     The number of groups per fold differs by at most one.
     """
@@ -200,11 +191,7 @@ def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
 
 
 def group_key(item: Example | Text) -> str:
-    """Return a key that is equal for items that must stay in one split.
-
-    The key is the group of the item. If the item has no group, the key is its minimal pair. If it has neither, the key
-    is its text.
-    """
+    """Return the key of items that must stay in one split: the group, or else the minimal pair, or else the text."""
     return item.group or (item.minimal_pair if isinstance(item, Example) else "") or item.text
 
 
@@ -221,10 +208,10 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 
     Besides `read`, the module may have:
 
-    - `ORIGIN`: description of the files that the reader needs, and their licence. A reader of several corpora has
-      `ORIGINS` instead, a dictionary keyed by `data.kind`. A generated corpus has neither.
-    - `files`: function from the settings to the files that determine the items, keyed by name. The content of these
-      files is part of the cache key. If the module has no such function, `files_at_path` is used.
+    - `ORIGIN`: description of the files that the reader needs, and their licence; a reader of several corpora has
+      `ORIGINS`, keyed by `data.kind`. A generated corpus has neither.
+    - `files`: function from the settings to the files that determine the items, keyed by name, whose content is part of
+      the cache key; by default `files_at_path`.
     - `known_words`: function from the settings to words that a tokenizer should not split.
     - `DECONTAMINATES`: whether the reader itself drops items that share words with `data.without`.
     """
@@ -234,8 +221,8 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 def origin_of(settings: Data) -> Origin:
     """Return a description of the files that `data.path` may name, and their licence.
 
-    Description and licence are "" for a generated corpus. They are also "" for a corpus that is registered from outside
-    the package, since the reader of such a corpus may be based on a built-in reader, but need other files.
+    Both are "" for a generated corpus, and for a corpus that is registered from outside the package, since its reader
+    may be based on a built-in one, but need other files.
     """
     module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))
@@ -243,9 +230,7 @@ def origin_of(settings: Data) -> Origin:
 
 
 def files_at_path(settings: Data) -> dict[str, Path]:
-    """Return the file at `data.path`, or all files of the folder, keyed by name.
-
-    The result is empty for a data set on the Hugging Face Hub and for a corpus without a path.
+    """Return the file at `data.path`, or all files of the folder, by name; none for the Hugging Face Hub or no path.
 
     Raises:
         UserError: the path does not exist.

@@ -1,10 +1,8 @@
 """Reader of Definite Pronoun Resolution (Rahman and Ng 2012), in four-line blocks.
 
-Blocks are separated by blank lines. The lines of a block are the sentence, the pronoun, the candidates, separated by
-commas, and the correct candidate. PDP-60 and a common copy of WSC273 have the same format (`wsc273`).
-
-Blocks 2k and 2k + 1 of a file, counted from 0, are a minimal pair. The files have no offsets; by the authors' rule, the
-first whole-word occurrence of the pronoun is the query.
+A block, between blank lines, has the sentence, the pronoun, the candidates, separated by commas, and the correct
+candidate, as in PDP-60 and a common copy of WSC273 (`wsc273`). Blocks 2k and 2k + 1 of a file, counted from 0, are a
+minimal pair. By the authors' rule, the first whole-word occurrence of the pronoun is the query.
 """
 
 from __future__ import annotations
@@ -28,8 +26,7 @@ _MASK = "[MASK]"
 def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; the two items of a minimal pair share a group.
 
-    If `data.path` is a folder with the file test.c.txt, this file is the test split, and the training file is divided
-    into train and dev at random. Otherwise the training file is divided into train, dev and test at random.
+    If `data.path` is a folder with the file test.c.txt, this file is the test split; other splits are drawn at random.
     """
     path = existing_path(settings.path, ORIGIN.files)
     train, test = (path / TRAIN, path / TEST) if path.is_dir() else (path, None)
@@ -65,9 +62,9 @@ def _example(row: Row) -> Example:
 
 
 def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (location, block) for every block; the location is that of its first line, such as "file, line 6".
+    """Yield (location of its first line, block) for every block, such as "file, line 6".
 
-    A block is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
+    A block has `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
 
     Raises:
         UserError: the file does not consist of four-line blocks, a block has fewer than two candidates, or an answer is
@@ -105,11 +102,7 @@ def masked_example(row: Row, corpus: str) -> Example:
 
 
 def _line_groups(written: list[str]) -> list[tuple[int, list[str]]]:
-    """Split lines into groups at blank lines.
-
-    Returns:
-        For each group, the number of its first line (counted from 1), and its lines.
-    """
+    """Split lines into groups at blank lines; return the number of each group's first line, from 1, and its lines."""
     runs = groupby(enumerate(map(str.strip, written), start=1), key=lambda line: bool(line[1]))
     groups = [list(run) for has_words, run in runs if has_words]
     return [(group[0][0], [line for _, line in group]) for group in groups]

@@ -1,8 +1,8 @@
 """Brackets around mentions, such as `Entity=(e12-person-1-` of CoNLL-U, and the part of a bracket that is the entity.
 
-A line `# global.Entity = eid-etype-head-other` declares the parts; this declaration is checked against the brackets.
-Files without a declaration, such as GUM before version 8, are supported only if the brackets show which part is the
-entity (`undeclared_entity`). Otherwise a `UserError` names the bracket.
+A line `# global.Entity = eid-etype-head-other` declares the parts, and is checked against the brackets. Files without
+it, such as GUM before version 8, are supported only if the brackets show which part is the entity
+(`undeclared_entity`). Otherwise a `UserError` names the bracket.
 """
 
 from __future__ import annotations
@@ -63,9 +63,8 @@ class BracketFields:
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
         """Return the row number of the head within the mention, from 1, as given in the mention's opening bracket.
 
-        The number is read from the part that has one of the `names`. If this part is a list, such as `minspan`, the
-        first number in the list is returned. The result is 0 if no part with these names is declared, or if all such
-        parts are empty.
+        It is in the first part with one of the `names` that is not empty; of a list, such as `minspan`, the first
+        number counts. The result is 0 if there is no such part.
 
         Raises:
             UserError: such a part is neither empty nor a number from 1.
@@ -108,8 +107,8 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
     The part at index `entity` of a bracket is the entity. Discontinuous mentions, such as `e5[1/2]`, give no pair.
 
     Returns:
-        (opening bracket, closing bracket, entity) of each mention, ordered by closing bracket; the number of unmatched
-        brackets; and the number of discontinuous mentions.
+        (opening bracket, closing bracket, entity) of each mention, ordered by closing bracket; and the numbers of
+        unmatched brackets and of discontinuous mentions.
     """
     pairs: list[tuple[Bracket, Bracket, str]] = []
     unbalanced = in_pieces = 0
@@ -138,11 +137,10 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
 
 
 def undeclared_entity(brackets: Brackets) -> int:
-    """Infer which part of a bracket is the entity, for a file without a declaration, and return the index of this part.
+    """Infer the index of the part of a bracket that is the entity, for a file without a declaration.
 
-    With this part as the entity, every closing bracket must have an opening bracket of the same entity, and vice versa.
-    If brackets have several parts, the part must also be next to one of GUM's entity types; without such types, at
-    least one mention must have separate opening and closing brackets.
+    With this part as the entity, all brackets must match. If brackets have several parts, it must also be next to one
+    of GUM's entity types; without such types, a mention must have separate opening and closing brackets.
 
     Raises:
         UserError: no part, or more than one part, meets these conditions.
@@ -170,7 +168,7 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
     Raises:
         UserError: a bracket has the wrong number of parts, or another part than the declared one seems to be the
-            entity: it is next to an entity type, or fewer brackets are unmatched if it is taken as the entity.
+            entity: it is next to an entity type, or leaves fewer brackets unmatched.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -199,10 +197,7 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
-    """Return the number of unmatched brackets if the part at index `place` is the entity.
-
-    If a bracket has no such part, all count as unmatched.
-    """
+    """Return the number of unmatched brackets with the entity at index `place`; all if a bracket lacks this part."""
     if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(brackets, place)[1]
@@ -211,7 +206,7 @@ def _unbalanced(brackets: Brackets, place: int) -> int:
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
     """Return the index, 0 or 1, of the part that is next to an entity type in every opening bracket.
 
-    The result is None unless exactly one of the first two parts is an entity type in every bracket.
+    None unless exactly one of the first two parts is an entity type in all of them.
     """
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):

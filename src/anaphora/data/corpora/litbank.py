@@ -2,8 +2,8 @@
 
 The text has one sentence per line, with spaces between words. Rows of .ann, separated by tabs, are MENTION, id, first
 sentence, first word, last sentence, last word (counted from 0, inclusive), words, entity type, and PRON, PROP or NOM;
-COREF, mention id, entity; and COP or APPOS with two mention ids, for mentions that describe each other. Head words are
-not annotated and follow the rule of `head_word`.
+COREF, mention id, entity; and COP or APPOS with two mention ids, for mentions that describe each other. Head words
+follow the rule of `head_word`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a book stays in one split.
 
-    Books are split at random. Mentions without an entity are dropped, and a book without mentions counts as a dropped
-    mention. If `seen_in` is set, the factor `seen` is "yes" for the books in this list and "no" for others.
+    Books are split at random. Mentions without an entity are dropped, and a book without mentions counts as one. If
+    `seen_in` is set, the factor `seen` tells whether a book is in this list ("yes" or "no").
     """
     seen = None
     if settings.seen_in is not None:

@@ -6,7 +6,7 @@ and correct_answer_man. Words are joined without spaces, except between Latin wo
 
 A row becomes an example if the sentence has exactly one overt third-person pronoun and contains both answers, as whole
 words or at the end of a word, since the last part of a Chinese compound is its head (卡车 in 大卡车, never 老鼠 in
-老鼠洞). Many schemas have a zero pronoun or a paraphrased answer. A question with "where", or with "what" if the
+老鼠洞). Many other schemas have a zero pronoun or a paraphrased answer. A question with "where", or with "what" if the
 pronoun refers to a person, is not about the pronoun, and its row is dropped.
 """
 
@@ -89,10 +89,7 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Return the spans of the places where the wanted words follow one another in a sentence.
-
-    The first wanted word may also be the end of a longer Chinese word.
-    """
+    """Return the spans of consecutive wanted words, of which the first may be the end of a longer Chinese word."""
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

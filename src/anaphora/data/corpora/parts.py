@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     """Load a data set from the Hugging Face Hub; return its splits, keyed by the names that they have on the Hub.
 
-    The data set is downloaded into the cache of `datasets`; if the Hub cannot be reached, it is loaded from the cache.
+    It is downloaded into the cache of `datasets`, or read from there if the Hub cannot be reached.
 
     Raises:
-        UserError: `path` is not hf://owner/name or hf://owner/name/config, or the data set can be neither downloaded
-            nor read from the cache.
+        UserError: `path` is not hf://owner/name or hf://owner/name/config, or the data set is not available.
     """
     from datasets import DatasetDict, load_dataset
 
@@ -45,10 +44,7 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
 
 @contextmanager
 def _offline_if_unreachable() -> Iterator[None]:
-    """Let the library `datasets` use only its cache inside a `with` block if the Hugging Face Hub cannot be reached.
-
-    This has the same effect as the environment variable HF_HUB_OFFLINE=1.
-    """
+    """Let `datasets` use only its cache in the `with` block if the Hub cannot be reached, as with HF_HUB_OFFLINE=1."""
     from datasets import config
 
     before = config.HF_HUB_OFFLINE
@@ -86,8 +82,7 @@ def train_and_test_rows(
     """Return the (location, row) pairs of a corpus's training part, and of its public test part (None if missing).
 
     On the Hugging Face Hub these are the splits "train" and "validation". A single file is the training part; in a
-    folder, `train` returns the training file, and the test file may be missing. `files` describes the needed files in
-    error messages.
+    folder, `train` returns the training file. `files` describes the needed files in error messages.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.

@@ -1,6 +1,6 @@
 """Reader of plain text: .txt, .jsonl and wikitext, plain or gzipped, or from the Hugging Face Hub.
 
-In a .txt file, each block of lines between blank lines is a Text of one paragraph. In all other formats, each line of a
+In a .txt file, each block of lines between blank lines is a Text of one paragraph; in other formats, each line of a
 Text is a paragraph. In .jsonl and on the Hub, each row is a Text, with `text` and an optional `title`. In wikitext
 (Merity et al. 2017), each article is a Text: titles are written as " = Title = " between empty lines, headings with
 more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes `UNKNOWN_WORD`.
@@ -39,8 +39,8 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and a report on dropped paragraphs.
 
-    Paragraphs with placeholders for words are dropped, as are paragraphs that share eight consecutive words with the
-    evaluation data in `data.without`. Documents without an official split are assigned to splits at random.
+    Paragraphs with placeholders, or that share eight consecutive words with the evaluation data in `data.without`, are
+    dropped. Documents without an official split are assigned to splits at random.
 
     Raises:
         UserError: a file cannot be read, or no text is left.
@@ -72,10 +72,7 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the files of known formats at a path, keyed by path relative to it, without hidden files.
-
-    If the path names a file, this is the only file, keyed by its name.
-    """
+    """Return the files of known formats at a path, keyed by path relative to it, without hidden files."""
     there = division.files_below(division.existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -86,7 +83,7 @@ def _files_of(name: str) -> dict[str, Path]:
 def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, str | None, list[Text]]]:
     """Yield (path, official split or None, documents) for each file, or each split of a hub data set.
 
-    The names of wikitext's files give official splits only if files of at least two splits are present.
+    The names of wikitext's files give official splits only if at least two splits are present.
     """
     official = {path: split for path in files(settings).values() if (split := _official_split(path))}
     if len(set(official.values())) < 2:
@@ -102,7 +99,7 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
     """Yield (name, official split, documents) for each split of a data set on the Hugging Face Hub.
 
-    The official split is None if the data set has no dev split, or if the split is not train, dev or test.
+    It is None if the data set has no dev split, or if the split is not train, dev or test.
     """
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
@@ -124,10 +121,7 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Yield the documents of a file, each with a group of its own.
-
-    The name of the group consists of `place`, the path of the file in the data folder, and the number of the document.
-    """
+    """Yield the documents of a file, each with a group of its own: `place`, the path in the folder, and a number."""
     match _format(path):
         case ".jsonl":
             for number, (where, row) in enumerate(json_lines(path), start=1):
@@ -176,10 +170,7 @@ def _plain(line: str) -> str:
 
 
 def _one_line(written: str) -> str:
-    """Join the lines of a paragraph with spaces.
-
-    No space is inserted next to a Chinese character or a full-width punctuation mark.
-    """
+    """Join the lines of a paragraph with spaces, except next to Chinese characters or full-width punctuation."""
     lines = [*filter(None, (" ".join(line.split()) for line in written.split("\n")))]
     return "".join(line + " " * blank for line, blank in zip(lines, blanks_after(lines), strict=True)).strip()
 
@@ -193,8 +184,7 @@ def _decontaminated(
 ) -> tuple[list[Text], list[tuple[str, str]]]:
     """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data.
 
-    Returns:
-        The remaining texts, and (location, reason) of each removed paragraph.
+    Return the remaining texts, and (location, reason) of each removed paragraph.
     """
     paragraphs = [(number, line) for number, one in enumerate(texts) for line in one.text.split("\n")]
     kept: defaultdict[int, list[str]] = defaultdict(list)

@@ -1,7 +1,7 @@
 """Functions shared by the corpus readers: reading of rows, and their conversion to Examples.
 
-A row that cannot become an example is dropped with a reason. For a missing file, or a row that violates the format of
-its file, `read` raises a `UserError`; the message names file, line, field, value and what is allowed.
+A row that cannot become an example is dropped with a reason. A missing file, or a row that violates the format of its
+file, raises a `UserError` that names file, line, field, value and what is allowed.
 """
 
 from __future__ import annotations
@@ -47,10 +47,7 @@ class DroppedRowError(Exception):
 
 
 class RowReader:
-    """Converter of the rows of a corpus to examples.
-
-    `rows` is the number of rows so far, and `dropped` lists (file and line, reason) for each dropped row.
-    """
+    """Converter of the rows of a corpus to examples; `dropped` lists (file and line, reason) for each dropped row."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -61,8 +58,7 @@ class RowReader:
     ) -> Iterator[tuple[str, Converted]]:
         """Yield (file and line, converted row) for each row; a row is dropped if `make` raises `DroppedRowError`.
 
-        Raises:
-            UserError: `make` fails with this error; file and line are added to the message.
+        File and line are added to any `UserError`.
         """
         for where, row in rows:
             self.rows += 1
@@ -148,11 +144,7 @@ def _plain_dictionaries(value: Any) -> Any:
 
 @contextmanager
 def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
-    """Convert errors of the csv module in a `with` block to a `UserError` that names the file and the row's first line.
-
-    Raises:
-        UserError: a quote is misplaced, or a cell is longer than the csv module allows.
-    """
+    """Convert errors of the csv module, such as misplaced quotes, to a `UserError` that names file and line."""
     try:
         yield
     except csv.Error as error:
@@ -199,7 +191,7 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
     """Yield ("file, line 3", cells by column) for every row of a file with a header; quotes are ordinary characters.
 
     Raises:
-        UserError: `rows_below_header` rejects the header or a row, or the file has no row below the header.
+        UserError: the errors of `rows_below_header`, or the file has no row below the header.
     """
     rows = csv.DictReader(read_lines(path), delimiter="\t", quoting=csv.QUOTE_NONE)
     where = ""
@@ -210,11 +202,7 @@ def tab_separated(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, dic
 
 
 def text_of(row: Row, field: str) -> str:
-    """Return the text of a field, unchanged.
-
-    Raises:
-        UserError: the field is missing, blank or not a string.
-    """
+    """Return the text of a field, unchanged; raise UserError if it is missing, blank or not a string."""
     value = row.get(field)
     if not isinstance(value, str) or not value.strip():
         raise UserError(f"{field}: {value!r} must be text")
@@ -256,8 +244,8 @@ def without_brackets(sentence: str) -> tuple[str, list[Span]]:
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the mentions of each name: whole words outside the pronoun and outside longer names.
 
-    Each name is searched as written; if absent, without regard to case; if still absent, also with -s or -es added, for
-    plurals and for possessives without an apostrophe.
+    Each name is searched as written, then without regard to case, then also with -s or -es added, for plurals and for
+    possessives without an apostrophe.
 
     Raises:
         DroppedRowError: two names are equal apart from case, or a name is not in the text.
@@ -276,11 +264,7 @@ def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple
 
 
 def _searches(name: str, text: str) -> Iterator[list[Span]]:
-    """Yield three lists of the occurrences of a name in a text.
-
-    The lists come from a search for the name as written, a search without regard to case, and a search without regard
-    to case for the name with -s or -es added.
-    """
+    """Yield the occurrences of a name as written, then in any case, then in any case with -s or -es added."""
     yield occurrences(name, text)
     lower = text.lower()
     if len(lower) == len(text):  # otherwise its offsets are not those of the text
@@ -301,8 +285,8 @@ def example_of(
 ) -> Example:
     """Build an example with the factors `corpus`, `form` (lower-case pronoun) and, if the form implies one, `gender`.
 
-    `mentions` are the spans of each candidate's mentions, in any order, and `right` the indices of the antecedents in
-    `mentions`. The further `factors` are added; a `gender` among them overrides that of the form.
+    `mentions` are the spans of each candidate's mentions, in any order, and `right` the indices of the antecedents. A
+    `gender` among `factors` overrides that of the form.
 
     Raises:
         DroppedRowError: the text has placeholders for its words.
@@ -329,13 +313,9 @@ def in_adjacent_groups(
 ) -> list[Example]:
     """Return copies of a file's examples with `group` and `minimal_pair` set, for files that do not name groups.
 
-    Adjacent examples with the same key (see `questions`) form a group. The first and the second example of a group are
-    a minimal pair if their correct answers differ, likewise the third and the fourth, and so on.
-
-    Args:
-        corpus: beginning of the names of all groups and minimal pairs.
-        examples: examples in the order of the file.
-        questions: (key, correct answer) of each example; the key is usually the set of the candidates.
+    Adjacent examples with the same key form a group. The first and the second example of a group are a minimal pair if
+    their correct answers differ, likewise the third and the fourth, and so on. `corpus` begins the names; `questions`
+    has the (key, correct answer) of each example, where the key is usually the set of the candidates.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])
@@ -366,8 +346,8 @@ def split_examples(
 ) -> dict[str, list[Example]]:
     """Divide examples into train, dev and test, keeping groups together.
 
-    If `test` is given, it is the test split, and `train` is divided into train and dev at random. If `test` is None,
-    `train` is divided into all three splits at random. The settings give the shares of dev and test.
+    `test`, if given, is the test split; `train` is divided into the other splits at random, by the shares in the
+    settings.
     """
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)

@@ -2,8 +2,8 @@
 
 The columns are text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of these for
 entities with several mentions) and antecedents (indices of candidates, from 0); group, minimal_pair, factors and split
-are optional. Lists and factors are JSON in CSV cells, and may be JSON in Parquet cells. In .csv and .parquet, columns
-without a name and the index that pandas writes are ignored.
+are optional. Lists and factors are JSON in CSV cells, and may be in Parquet cells. There, columns without a name and
+the index that pandas writes are ignored.
 """
 
 from __future__ import annotations
@@ -50,10 +50,9 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     for its words are dropped.
 
     Raises:
-        UserError: a row is invalid (the message names file, line or row, field, value and what is allowed), the offsets
-            of Chinese texts are in another unit (`_OtherUnits`), only some rows have a split, a group or minimal pair
-            is in two splits, a minimal pair is in two groups although whole groups are assigned to splits or folds at
-            random, or there is no row.
+        UserError: a row is invalid, the offsets of Chinese texts are in another unit (`_OtherUnits`), only some rows
+            have a split, a group or minimal pair is in two splits, a minimal pair is in two groups although whole
+            groups are assigned to splits or folds at random, or there is no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: defaultdict[str | None, list[Example]] = defaultdict(list)  # by split
@@ -119,9 +118,9 @@ def _check_labels(example: Example) -> None:
 class _OtherUnits:
     """Test for offsets of Chinese texts that are not in characters but in another unit, such as bytes.
 
-    In Chinese, wrong offsets are hard to detect, since nearly every span covers whole words. The test therefore uses
-    the pronouns, in the rows whose spans differ between characters and another unit. If, in all these rows, the span of
-    the pronoun covers a pronoun in the other unit but not in characters, the file uses this unit.
+    In Chinese, nearly every span covers whole words. The test therefore uses the pronouns of the rows whose spans
+    differ between characters and another unit. The file uses the latter if, in all these rows, the span covers a
+    pronoun in this unit but not in characters.
     """
 
     def __init__(self) -> None:
@@ -153,21 +152,14 @@ class _OtherUnits:
                 )
 
     def check(self) -> None:
-        """Check that there is no other unit that fits all rows.
-
-        Raises:
-            UserError: another unit fits all rows; the message shows the first row whose spans differ in this unit.
-        """
+        """Check that no other unit fits all rows; the error shows the first row whose spans differ in this unit."""
         for unit, message in self._first.items():
             if unit not in self._refuted:
                 raise UserError(message)
 
 
 def without_rows(path: Path, columns: str) -> UserError:
-    """Return the error for a table without rows.
-
-    For a .csv file, the message also says that the first line must name the columns `columns`.
-    """
+    """Return the error for a table without rows; for .csv, it also says that the first line names the columns."""
     header = f" below its first line, which must name the columns {columns}" if path.suffix.lower() == ".csv" else ""
     return UserError(f"{path}: it has no rows{header}")
 
@@ -176,7 +168,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield ("file, line 3", values by column) for each row of a table, without empty cells.
 
     Raises:
-        UserError: the suffix is not .jsonl, .csv or .parquet, or the file does not have the format of its suffix.
+        UserError: the suffix is not .jsonl, .csv or .parquet, or the file does not have its format.
     """
     match path.suffix.lower():
         case ".jsonl":
@@ -195,7 +187,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ("file, line 3", cells by column) for each row below the header of a .csv file.
 
-    Rows without text in any cell, which spreadsheets write above the header and at the end, are skipped.
+    Rows without text, which spreadsheets write above the header and at the end, are skipped.
 
     Raises:
         UserError: the file is not UTF-8, or `rows_below_header` fails.
@@ -211,10 +203,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter in the header of a .csv file.
-
-    This is the first of comma, semicolon (used with decimal commas) and tab that occurs in the header.
-    """
+    """Return the first of comma, semicolon (used with decimal commas) and tab in the header of a .csv file."""
     lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # lazily, since the file may be long
     header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")

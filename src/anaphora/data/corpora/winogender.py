@@ -28,9 +28,8 @@ _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows.
 
-    The sentences about an occupation share a group. There are two templates for each occupation; the two sentences from
-    these templates with the same participant and the same gender are a minimal pair. A sentence that does not match its
-    template is dropped.
+    The sentences about an occupation share a group. Those from its two templates with the same participant and gender
+    are a minimal pair. A sentence that does not match its template is dropped.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):

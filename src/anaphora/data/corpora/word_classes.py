@@ -1,7 +1,7 @@
 """Classes of words (pronoun, proper noun, other noun, trace, placeholder), and search for a mention's head word.
 
-Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies. Any other tag, such as "-", "_",
-"*" or OntoNotes' XX, is ignored. Pronouns are a closed class, so that a word without a tag can be recognised as one.
+Tags are those of the Penn Treebank, the Chinese Treebank and Universal Dependencies; others, such as "-", "_", "*" or
+OntoNotes' XX, are ignored. A word without a tag can be recognised as a pronoun, since pronouns are a closed class.
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
     """Return the class of a word, one of `FORMS`.
 
-    If the word has a known part-of-speech tag, the first such tag decides: a tag of pronouns gives "pronoun", a tag of
-    proper nouns gives "proper", and any other tag gives "nominal". If the word has no known tag, the class is "pronoun"
-    for a word in the list of pronouns and "unknown" for any other word.
+    The first known tag decides between "pronoun", "proper" and "nominal". Without one, the class is "pronoun" for a
+    word in the list of pronouns and "unknown" for any other word.
     """
     tag = next((each for each in tags if each in _TAGS), "")
     if tag:
@@ -96,7 +95,7 @@ def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
 def without_pronoun(examples: Iterable[Example]) -> list[Example]:
     """Return the examples whose marked pronoun is not in the list of pronouns of its language.
 
-    Chinese has no word boundaries by which a wrong offset could be detected.
+    In Chinese, there are no word boundaries that reveal a wrong offset.
     """
     return [
         each
@@ -125,9 +124,8 @@ def is_trace(word: str, tags: Sequence[str]) -> bool:
 def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozenset[int]:
     """Return the indices of a document's words that are placeholders for removed words.
 
-    [WORD] is always a placeholder. If "_", "-" and "*" together are more than half of the words, all of them are
-    placeholders. Otherwise they may be punctuation of the text, and only a "_" that has the tag of a word is a
-    placeholder.
+    [WORD] always is one. If "_", "-" and "*" together are more than half of the words, all of them are. Otherwise they
+    may be punctuation, and only a "_" that has the tag of a word is a placeholder.
     """
     blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):
@@ -138,10 +136,7 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
 
 def lacks_words(text: str) -> bool:
-    """Return whether a text has placeholders for its words.
-
-    This is so if it contains [WORD], or if it contains "_" at least twice and more than half of its words are "_".
-    """
+    """Return whether a text has placeholders: [WORD], or at least two "_" that are more than half of its words."""
     words = text.split()
     return REMOVED_WORD in text or 2 * words.count(BLANKED_WORD) > max(len(words), 2)
 
@@ -172,8 +167,8 @@ def head_word(words: Sequence[str]) -> int:
 def unparsed_head(words: Sequence[str], tags: Sequence[Sequence[str]], language: str) -> int:
     """Return the index of the head word of an unparsed mention.
 
-    In Chinese, this is the last word that is tagged as a noun, proper noun or pronoun; if there is no such word, it is
-    the last word. For English, see `head_word`.
+    In Chinese, this is the last word that is tagged as a noun, proper noun or pronoun, or else the last word. For
+    English, see `head_word`.
     """
     if language != "zh":
         return head_word(words)

@@ -2,12 +2,11 @@
 
 The Winograd Schema Challenge is read in one of two formats. The authors' WSCollection.xml has for each schema the text
 (txt1, pron, txt2), answers and correctAnswer (A, B, ...); of its 285 schemas, published results use the first 273. The
-widely used copy of Kocijan et al. 2019 consists of four-line blocks, with [MASK] in place of the pronoun. The copy
-always lists the correct answer first; the reader sorts candidates in text order, so that their order is no cue.
+widely used copy of Kocijan et al. 2019 consists of four-line blocks, with [MASK] in place of the pronoun and the
+correct answer first; the reader sorts candidates in text order, so that their order is no cue.
 
-PDP-60 are the Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016). They are read from the file PDP.txt
-of the same copy, which also has [MASK] in place of the pronoun. Adjacent items whose first four words are the same are
-about one passage and share a group.
+PDP-60 are the Pronoun Disambiguation Problems (Morgenstern, Davis and Ortiz 2016), in the file PDP.txt of the same
+copy, also with [MASK]. Adjacent items with the same first four words are about one passage and share a group.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ _CLOSING = ".,;:!?'’\")"
 def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; `in_adjacent_groups` sets groups and minimal pairs.
 
-    A file whose name ends in .xml is read as WSCollection.xml, any other as four-line blocks. PDP-60 has only blocks
-    and no minimal pairs, since two items about one passage differ in more than a cue.
+    A file that ends in .xml is read as WSCollection.xml, any other as four-line blocks. PDP-60 has only blocks and no
+    minimal pairs, since two items about one passage differ in more than a cue.
     """
     is_pdp = isinstance(settings, Pdp60)
     corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)

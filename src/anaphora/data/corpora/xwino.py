@@ -2,7 +2,7 @@
 
 A file has no header and seven columns, separated by tabs: language, source, English reference, sentence, tokens (JSON),
 pronoun [text, [start, end), tokens] and two candidates [text, [start, end), tokens, is correct]. Spans count tokens
-from 0; character spans follow from finding the tokens in the sentence one after the other.
+from 0; the tokens are found in the sentence one after the other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _QUOTES = ("``", "''")  # English tokens for a straight double quote
 def read(settings: Xwino) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; `in_adjacent_groups` sets groups and minimal pairs.
 
-    In a folder, all .tsv files are read, in order of their names. Rows in other languages than English and Chinese are
+    In a folder, all .tsv files are read, in order of their names. Rows in languages other than English and Chinese are
     dropped, as are rows that mark the end of 因为 as the pronoun.
     """
     path = existing_path(settings.path, ORIGIN.files)

@@ -1,7 +1,7 @@
 """Detection of people named in English text, without a tagger: given names are learned from the text itself.
 
-The gender of a given name is that of the pronouns on pages about people with this name, such as encyclopedia articles:
-"Marta Dahl (born 1950) is a ... She ...".
+The gender of a given name is that of the pronouns on pages about its bearers, such as encyclopedia articles: "Marta
+Dahl (born 1950) is a ... She ...".
 """
 
 from __future__ import annotations
@@ -64,15 +64,14 @@ class PageSubject:
 class NameLexicon:
     """Given names with their genders, and family names, learned from pages about people.
 
+    Only documents in English whose title and first word show that they are about a person are used.
+
     Attributes:
         given: for each given name, the number of pages about people who have this name and a known gender.
         genders: for each given name, the gender, "male" or "female", of the people on at least 90 % of these pages; a
             name without such a majority is left out.
         of: for each gender, a tuple of its given names, in order of first occurrence.
         families: the distinct family names, in order of first occurrence.
-
-    Args:
-        documents: English texts; only pages whose title and first word show that they are about a person are used.
     """
 
     def __init__(self, documents: Iterable[Text]) -> None:
@@ -99,7 +98,7 @@ class NameLexicon:
     def subject(self, document: Text) -> PageSubject | None:
         """Return the person that a page is about; None if title and first word do not name a person.
 
-        The person's gender is that of the page's pronouns or, if these give none, that of the given name.
+        The gender is that of the page's pronouns or else that of the given name.
         """
         page = _person_page(document)
         if page is None:
@@ -111,11 +110,11 @@ class NameLexicon:
     def mentions(self, passage: str, subject: PageSubject | None) -> list[PersonMention]:
         """Find the mentions of people in a passage, in order.
 
-        A title or a known given name, followed by another name, is a mention. The given name or the family name alone
-        is a mention if the full name precedes it in the passage, or if the person is the page's subject. Otherwise, a
-        given name alone is a mention only in texts without a page subject, such as stories, and only if its gender is
-        known and at least two pages are about people with this name. Names with a word of `_NOT_IN_NAMES`, such as
-        "Street", and names of more than four words are ignored.
+        A title or a known given name, followed by another name, is a mention. The given or family name alone is one if
+        the full name precedes it in the passage, or if the person is the page's subject. Otherwise, a given name alone
+        is one only in texts without a page subject, such as stories, if its gender is known and at least two pages are
+        about people with this name. Names with a word of `_NOT_IN_NAMES`, such as "Street", or of more than four words
+        are ignored.
         """
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:
@@ -147,12 +146,8 @@ class NameLexicon:
     ) -> tuple[str, str | None] | None:
         """Return (name, gender) of the person that a name refers to; None if it does not refer to a person.
 
-        Args:
-            words: words of the name, without title.
-            title: title before the name, or None.
-            known: (name, gender) of each person mentioned so far, keyed by given name, by family name, or by title and
-                family name; a new person is added.
-            alone: whether a given name alone may introduce a person.
+        `known` maps given names, family names, and titles with family names to the (name, gender) of people mentioned
+        so far; new people are added. `alone` tells whether a given name alone may introduce a person.
         """
         first, last = words[0], words[-1]
         name = " ".join(words)
@@ -173,8 +168,8 @@ class NameLexicon:
 def _person_page(document: Text) -> tuple[str, str] | None:
     """Return (given name, family name) of the person that a page is about; None if a page is not about a person.
 
-    The title of the page must look like a person's name. The text must begin with the first word of the title or with a
-    longer form of this given name, such as "Maximilian Dahl" on the page "Max Dahl".
+    The title must look like a person's name. The text must begin with its first word or with a longer form, such as
+    "Maximilian Dahl" on the page "Max Dahl".
     """
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
@@ -183,10 +178,7 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """Return the gender, "male" or "female", of at least 85 % of the forms of "he" and "she" in a text.
-
-    The result is None if neither gender reaches this share, or if the text has fewer than five such pronouns.
-    """
+    """Return the gender of at least 85 % of a text's forms of "he" and "she", if there are five or more; else None."""
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}
     total = sum(counts.values())

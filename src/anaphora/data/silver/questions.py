@@ -3,8 +3,7 @@
 Text is read, and unsuitable paragraphs are dropped, as in `corpora.plain_text`. Both rules modify the text:
 
 - by gender: if a passage names exactly one person of a pronoun's gender, this person is the antecedent. All names and
-  pronouns of the passage are then changed to one gender. Words such as "wife" or "actress" are not changed and may
-  still reveal the antecedent.
+  pronouns are then changed to one gender. Unchanged words such as "wife" may still reveal the antecedent.
 - by name: a pronoun replaces a repeated name, whose bearer is the antecedent. The other candidate has the same or an
   unknown gender. The rule follows Kocijan et al. 2019 (WikiCREM), who replace the name by a mask token.
 """
@@ -65,7 +64,7 @@ items are left out, since writers mostly return to the person named first, and a
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
     """Generate the items of one document, deterministically for each seed.
 
-    A passage has at most `words` words; a passage that names fewer than two people gives no item.
+    A passage has at most `words` words; one that names fewer than two people gives no item.
     """
     draw = random.Random(f"{seed}/{CORPUS}/{document.group}")
     subject = names.subject(document)
@@ -79,9 +78,8 @@ def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> I
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
     """Yield passages of a text; a passage consists of successive sentences of one paragraph.
 
-    Passages may overlap, since one begins at each sentence. The maximum length of a passage is drawn at random between
-    `words` / 2 and `words`. Passages with fewer than 20 or more than `words` words, and passages that end where an
-    earlier passage ends, are left out.
+    A passage begins at each sentence, and its maximum length is drawn at random between `words` / 2 and `words`.
+    Passages with fewer than 20 or more than `words` words, or with the end of an earlier passage, are left out.
     """
     for paragraph in text.split("\n"):
         sentences = _SENTENCE_END.split(paragraph)
@@ -113,12 +111,11 @@ class _Passage:
 
 
 def _by_gender(people: _Passage, names: NameLexicon, subject: PageSubject | None, draw: random.Random) -> list[Example]:
-    """Build at most two items by the gender rule.
+    """Build at most two items by the gender rule: with the first and with the second candidate as antecedent.
 
-    The antecedent is the first candidate of one item, and the second candidate of the other. There is no item if the
-    gender of a person is unknown, all people have the same gender, several people have the gender of one of the
-    pronouns, or a pronoun may refer to the page's subject although the passage does not name this person. Reflexive
-    pronouns, and pronouns before the first mention of their antecedent, are not used.
+    There is no item if the gender of a person is unknown, all people have the same gender, several people have the
+    gender of one of the pronouns, or a pronoun may refer to the page's subject although the passage does not name this
+    person. Reflexive pronouns, and those before the first mention of their antecedent, are not used.
     """
     text = people.text
     forms = list(_PRONOUN.finditer(text))
@@ -169,10 +166,7 @@ def _with_one_gender(
 
 
 def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
-    """Return the new name of a mention of a person whose gender is changed.
-
-    The new name has the form of the old name `old`: title and family name, full name, given name, or family name.
-    """
+    """Return the new name of a mention of a person, in the form of the old name: with title, full, given or family."""
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
         return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"
@@ -193,13 +187,12 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 
 
 def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
-    """Build at most one item by the name rule, for a repeated mention of a person.
+    """Build at most one item by the name rule, in which a pronoun replaces a repeated mention of a person.
 
-    A pronoun replaces the repeated mention. The candidates are the antecedent and another person of the same or of
-    unknown gender. If there are at least two such other people, then, with a probability of 25 %, both candidates are
-    other people, so that the correct answer is "none of them". There is no item if no person of known gender is
-    mentioned twice, a pronoun has the opposite gender, there is no other candidate, or the case of the new pronoun is
-    unclear.
+    The candidates are the antecedent and another person of the same or of unknown gender. With two or more of these,
+    both candidates are other people with a probability of 25 %, so that the correct answer is "none of them". There is
+    no item if no person of known gender is mentioned twice, a pronoun has the opposite gender, there is no other
+    candidate, or the case of the new pronoun is unclear.
     """
     text = people.text
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
@@ -234,7 +227,7 @@ def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
     """Return the pronoun that replaces a name, and the end of the replaced text, which includes a possessive 's.
 
-    The result is None if neither the word before the name nor the text after the name decides the pronoun's case.
+    The result is None if the words around the name do not decide the pronoun's case.
     """
     subject, object_, possessive = ("he", "him", "his") if male else ("she", "her", "her")
     before, behind = text[:start].rstrip(), text[end:]
@@ -260,9 +253,8 @@ def _gender(form: str) -> str:
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the items of each split, and a report on dropped paragraphs.
 
-    All items of a document are in the same split. Only documents in English are used; given names are learned from the
-    English documents of all splits. `MAX_FIRST_RATIO` limits the number of items whose antecedent is the first
-    candidate.
+    Only documents in English are used, and given names are learned from those of all splits; all items of a document
+    are in the same split. `MAX_FIRST_RATIO` limits the number of items whose antecedent is the first candidate.
 
     Raises:
         UserError: `plain_text.read` rejects the text, no male or no female given name is found, or there is no training
@@ -288,7 +280,7 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Drop all but an evenly spaced sample of the items whose antecedent is the first candidate, and keep the order.
+    """Keep an evenly spaced sample of the items whose antecedent is the first candidate, and all others.
 
     The sample has at most `MAX_FIRST_RATIO` items per item whose antecedent is the second candidate, but at least one.
     """

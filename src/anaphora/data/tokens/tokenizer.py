@@ -33,15 +33,14 @@ _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGE
 def independent_segments(text: str) -> list[str]:
     """Split a text into segments: runs of Chinese characters, and other text between spaces.
 
-    A tokenizer with `splits_at_blanks` tokenizes them independently, so that equal segments, which are frequent in long
-    texts, need to be tokenized only once.
+    A tokenizer with `splits_at_blanks` tokenizes them independently, so that frequent segments need it only once.
     """
     return _SEGMENT.findall(text)
 
 
 @dataclass(frozen=True)
 class TokenizedText:
-    """Tokens of a text, including the special tokens that a model puts around it, such as [CLS] and [SEP].
+    """Tokens of a text, with the special tokens around it, such as [CLS] and [SEP].
 
     All tokens without visible characters, such as spaces, count as special tokens.
     """
@@ -62,7 +61,7 @@ class Tokenizer:
     """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
     The subwords of a word share a word index; each Chinese token is a word. Unless `keeps_segments` is False, the
-    tokens of frequent text segments are cached, which takes a few megabytes.
+    tokens of frequent text segments are cached in a few megabytes.
     """
 
     is_random: bool = False  # whether the same text may get different tokens each time
@@ -128,8 +127,8 @@ class Tokenizer:
         """Tokenize many texts.
 
         Raises:
-            UserError: the tokenizer of a published model drops an unknown character and reports wrong offsets for the
-                tokens beside it.
+            UserError: the tokenizer of a published model drops an unknown character and reports wrong offsets beside
+                it.
         """
         others = [text for text in texts if not (self._keeps_segments and _PLAIN_TEXT.fullmatch(text))]
         encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
@@ -152,9 +151,9 @@ class Tokenizer:
         return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
     def _plain(self, text: str, encoding: Encoding) -> TokenizedText:
-        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, five times as fast.
+        """Return the result of `_tokenized` for text like `_PLAIN_TEXT`, five times as fast.
 
-        This method is faster because it takes the word boundaries from the `tokenizers` library.
+        The word boundaries come from the `tokenizers` library.
         """
         ids, spans = tuple(encoding.ids), tuple(encoding.offsets)
         words: list[int] = []
@@ -168,10 +167,7 @@ class Tokenizer:
         return TokenizedText(ids, spans, tuple(words), names, unread)
 
     def _joined(self, text: str) -> TokenizedText:
-        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, from the cached tokens of segments.
-
-        Segments that are not in the cache are tokenized and added.
-        """
+        """Return the result of `_tokenized` for text like `_PLAIN_TEXT` from the cached tokens of its segments."""
         ids, spans, words, word = [CLS], [(0, 0)], [-1], -1
         for match in _SEGMENT.finditer(text):
             offset = match.start()
@@ -184,10 +180,9 @@ class Tokenizer:
         return TokenizedText(tuple(ids), tuple(spans), tuple(words), (SPECIAL_TOKENS[CLS],), unread)
 
     def _encode_segment(self, segment: str) -> list[tuple[int, int, int, bool]]:
-        """Return a tuple for each token of a segment of a text that matches `_PLAIN_TEXT`, and cache the result.
+        """Return and cache the tokens of a segment of text like `_PLAIN_TEXT`.
 
-        The tuple consists of the token id, the start and the end of the token in the segment, and whether the token
-        begins a word.
+        A token is a tuple of its id, its start and end in the segment, and whether it begins a word.
         """
         tokens = self._plain(segment, self._backend.encode(segment))
         begins = [word != before for before, word in pairwise(tokens.words)]  # without [CLS]
@@ -202,8 +197,7 @@ class Tokenizer:
 class BlankPieces:
     """Set of the tokens that represent only spaces, used as `token in BlankPieces(backend)`.
 
-    A tokenizer that inserts a blank before a text may report a token for this blank at the offset of the text's first
-    character.
+    Their offset may be that of the text's first character, if the tokenizer inserts a blank before a text.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -222,8 +216,8 @@ class BlankPieces:
 class PieceCheck:
     """Check of the token offsets that a tokenizer reports: a token must match the characters in its span.
 
-    If a BPE vocabulary has no unknown token, its tokenizer drops unknown characters and bytes. The `tokenizers` library
-    then reports wrong offsets for the other tokens of the same word.
+    A tokenizer with a BPE vocabulary without unknown token drops unknown characters and bytes, and `tokenizers` then
+    reports wrong offsets for the other tokens of the same word.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -256,10 +250,7 @@ class PieceCheck:
         return str(token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK + _BLANK_BYTE))
 
     def _spelling(self, characters: str) -> str:
-        """Return characters in the form in which tokens contain them.
-
-        The characters are normalised; for byte-level BPE, each byte is also replaced by a symbol.
-        """
+        """Return characters as tokens contain them: normalised and, for byte-level BPE, with a symbol for each byte."""
         backend = self._backend
         if backend.normalizer is not None:
             characters = backend.normalizer.normalize_str(characters)
@@ -280,8 +271,7 @@ def unknown_ids(backend: Backend) -> frozenset[int]:
 def _knows_every_byte(backend: Backend) -> bool:
     """Return whether the vocabulary has a token for each of the 256 bytes, so that no character is unknown.
 
-    With byte fallback, these tokens are "<0x00>" to "<0xFF>". For byte-level BPE, each of these tokens is one symbol.
-    The result is False for other tokenizers.
+    These are "<0x00>" to "<0xFF>" with byte fallback, and symbols with byte-level BPE; False for other tokenizers.
     """
     model: Any = backend.model
     if model.byte_fallback:
@@ -294,12 +284,7 @@ def _knows_every_byte(backend: Backend) -> bool:
 
 
 def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
-    """Return the spans of unknown tokens, and of letters and digits that no token covers, in text order.
-
-    Args:
-        ids, spans: ids and spans of T tokens; the span of a special token is empty.
-        unknown: ids of the tokens that stand for unknown characters.
-    """
+    """Return the spans of tokens with ids in `unknown`, and of letters and digits without token, in text order."""
     segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))
     for start, end in spans:
@@ -325,8 +310,8 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
 def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
     """Extend token spans to include all code points of decomposed characters, such as a letter with combining accents.
 
-    The backend's span covers only the first code point of such a character. Since every other character except spaces
-    is in a token, the uncovered code points after a token belong to its last character.
+    The backend's span covers only the first code point. Every other character except spaces is in a token, so the
+    uncovered code points after a token belong to it.
     """
     composed = []
     following = len(text)

@@ -1,8 +1,7 @@
 """Vocabularies of words, characters or subwords learned from the training split, and vocabularies of published models.
 
 Tokenizers with learned vocabularies split text into the same words, except that WordPiece also separates Chinese
-characters. All vocabularies have `SPECIAL_TOKENS` at ids 0 to 4. Spans of tokens are in code points of the original
-text.
+characters. All vocabularies have `SPECIAL_TOKENS` at ids 0 to 4. Spans are in code points of the original text.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ def word_vocabulary(
 ) -> Tokenizer:
     """Learn a vocabulary of words; other words are split into as few known words and characters as possible.
 
-    The only words that begin with a Chinese character are those in `words`. The model is a unigram model (Kudo 2018) in
-    which all tokens have nearly the same score. Consecutive unknown characters become one [UNK].
+    The only words that begin with a Chinese character are those in `words`, which are included even if they are rare.
+    The model is a unigram model (Kudo 2018) in which all tokens have nearly the same score. Consecutive unknown
+    characters become one [UNK].
 
     Args:
-        words: words that are included even if they are rare.
         min_count: minimum count, in the training texts, of a word in the vocabulary.
         only_seen: whether to drop words that do not occur as tokens in the training texts, since their embeddings would
             not be trained; single characters are kept.
@@ -101,7 +100,7 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0)
 def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
     """Learn a byte-pair encoding (BPE), Sennrich et al. 2016, section 3.2.
 
-    Tokens are merged only inside a word or inside a sequence of Chinese characters.
+    Tokens are merged only inside words and sequences of Chinese characters.
     """
     counts = _word_counts(_segment_counts(texts), _splitter())
     trainer = trainers.BpeTrainer(**_trainer_options(size, _alphabet(counts, size, coverage), []))
@@ -111,7 +110,7 @@ def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> To
 def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
     """Return the most frequent characters that cover the share `coverage` of the texts, at most half of `size`.
 
-    WordPiece needs two tokens per character: one for the start of a word, and one for any other place in a word.
+    WordPiece needs two tokens per character: one for the start of a word, and one for other places.
     """
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
@@ -198,8 +197,7 @@ class DroppingTokenizer(Tokenizer):
     Args:
         tokenizer: result of `word_vocabulary`.
         share: share of the rarer words that are split in each text, from 0 to 1.
-        seed: random seed. It determines 64 vocabularies, each of which lacks other rarer words, chosen at random. It
-            also determines which of these vocabularies is used for each text.
+        seed: random seed of 64 vocabularies, each without other rarer words, and of the choice of one for each text.
     """
 
     is_random = True
@@ -243,8 +241,8 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
 
     Raises:
         UserError: both files are missing, the file is damaged, the vocabulary lacks a required special token or has two
-            names for the same special token, the tokenizer puts unsupported special tokens around a text, or the token
-            ids cannot be changed so that `SPECIAL_TOKENS` come first.
+            names for one, the tokenizer puts unsupported special tokens around a text, or the token ids cannot be
+            changed so that `SPECIAL_TOKENS` come first.
     """
     path = folder / TOKENIZER
     if path.exists():
@@ -331,8 +329,8 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
 def _ends_with_separator(written: Mapping[str, Any], theirs: Mapping[str, str], path: Path) -> bool:
     """Return whether a published tokenizer puts [SEP] after a text.
 
-    The result is also True if the file describes no special tokens around a text. The files of many RoBERTa tokenizers
-    describe none, since the tokenizer class in `transformers` adds them.
+    It is also True if the file describes no special tokens around a text, as for many RoBERTa tokenizers, since the
+    tokenizer class in `transformers` adds them.
 
     Raises:
         UserError: the special tokens around a text are neither [CLS] alone nor [CLS] and [SEP].
@@ -351,10 +349,7 @@ def _ends_with_separator(written: Mapping[str, Any], theirs: Mapping[str, str], 
 
 
 def _special_token_names(known: Mapping[str, int], path: Path) -> dict[str, str]:
-    """Map the special tokens of this package, and [SEP], to their names in a published vocabulary.
-
-    Special tokens that the vocabulary lacks are left out.
-    """
+    """Map this package's special tokens, and [SEP], to their names in a published vocabulary, if it has them."""
     style = {name: name for name in (*SPECIAL_TOKENS, SEPARATOR)} if SPECIAL_TOKENS[CLS] in known else _ROBERTA
     if style[SPECIAL_TOKENS[CLS]] not in known:
         raise UserError(f"{path}: the vocabulary has neither {SPECIAL_TOKENS[CLS]} nor {_ROBERTA[SPECIAL_TOKENS[CLS]]}")

@@ -20,15 +20,10 @@ _SHOWN_WORDS = 10  # words of a one-line list
 
 
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    """Return the word index of every token, with the word boundaries of `words_of`.
+    """Return the word index of every token, (T,), with the word boundaries of `words_of`; -1 for a special token.
 
     In scripts without spaces, such as Chinese, each token is a word. Tokens that share a character share a word.
-
-    Args:
-        spans: (T,) character spans in text order, empty for special tokens.
-
-    Returns:
-        (T,) indices from 0; -1 for a special token.
+    `spans` are character spans in text order, empty for special tokens.
     """
     word_of = [0] * len(text)
     for number, (start, stop) in enumerate(words_of(text), start=1):
@@ -48,9 +43,7 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
 
 
 def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
-    """Return the character span of each word of a user's segmentation; spaces are ignored.
-
-    `words` lists all words of the text in order, or is one string with spaces between them.
+    """Return the character span of each word of a user's segmentation: a list, or a string with spaces between words.
 
     Raises:
         UserError: the words, joined, differ from the text without its spaces; the message shows the first difference.
@@ -117,10 +110,7 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first ten words, joined by the separator that the language of the interface uses in lists.
-
-        If there are more than ten words, the number of omitted words follows, as in "... (+5)".
-        """
+        """Return the first ten words as a list in the interface's language, and the number of others: "... (+5)"."""
         more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
         return pgettext("list", ", ").join(self.words[:_SHOWN_WORDS]) + more
 
@@ -129,8 +119,8 @@ class UnreadMentions:
 class UnknownWords:
     """Out-of-vocabulary words of one text; a word that splits into known subwords is known.
 
-    The model's answers about a text are shown only if the text is readable: at least two thirds of its words are known
-    and, if a pronoun is given, all words of the pronoun and of the candidates.
+    The model's answers about a text are shown only if it is readable: at least two thirds of its words, and all words
+    of a given pronoun and its candidates, are known.
     """
 
     words: tuple[str, ...]  # distinct, as written in the text
