@@ -37,11 +37,10 @@ Texts, mentions and rules differ from ours.
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield one table for each subset of mentions, then one sentence for each candidate set in `CHOICE_SETS`.
+    """Yield a table for each subset of mentions, then a sentence (`comparison_sentence`) for each set in `CHOICE_SETS`.
 
-    A table shows how often rules and heads select an antecedent, by type of mention. The table of all mentions ends
-    with results of Clark et al. 2019. A sentence compares the best head with the nearest mention
-    (`comparison_sentence`). `metrics` is the content of `antecedents.json`.
+    A table shows how often rules and heads select an antecedent, by type of mention; that of all mentions ends with
+    results of Clark et al. 2019. `metrics` is the content of `antecedents.json`.
     """
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
@@ -84,9 +83,9 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """Return a sentence that compares the best head for pronouns with the rule that picks the nearest mention.
 
-    If pronouns were not evaluated separately, the sentence compares the results for all mentions. It says whether the
-    95 % intervals overlap, or that the head or an interval is missing. `field`, one of `CHOICE_SETS`, names the
-    candidates of the head: all words, the words before the mention, or the mentions before the mention.
+    If pronouns were not evaluated separately, all mentions are compared. The sentence says whether the 95 % intervals
+    overlap, or that the head or an interval is missing. `field`, one of `CHOICE_SETS`, names the words among which the
+    head chooses.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
@@ -166,26 +165,20 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
-    """Return the first table row with the given values; None if there is no such row.
-
-    The names of the keyword arguments are column names; a row must have the given value in each of these columns.
-    """
+    """Return the first table row with the given values in the columns named by the keywords; None if there is none."""
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 
 
 def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float] | None:
-    """Return the interval in the columns `prefix` + "low" and `prefix` + "high" of a table row.
-
-    The result is None if the row has no interval.
-    """
+    """Return the interval in the columns `prefix` + "low" and "high" of a table row; None if there is none."""
     low, high = row[f"{prefix}low"], row[f"{prefix}high"]
     return None if low is None or high is None else (low, high)
 
 
 def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:
-    """Return the accuracy in a table row, in %, with its interval; a dash if the row is None.
+    """Return the accuracy in a row, in %, with its interval and its head, if any, in the format `position`.
 
-    If the row is about a head, the layer and the index of the head follow in the format `position`.
+    A dash stands for None.
     """
     if row is None:
         return NOT_MEASURED

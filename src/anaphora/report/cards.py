@@ -25,8 +25,7 @@ class CardFacts:
     Attributes:
         languages: language codes such as "en".
         licence: identifier of the weights' licence on the Hugging Face Hub; None if no licence is stated.
-        architecture: properties of the encoder, by name.
-        training: data and settings of the training, by name.
+        architecture, training: properties of the encoder, and data and settings of the training, by name.
         answers: whether the model predicts an antecedent.
     """
 
@@ -41,8 +40,7 @@ class CardFacts:
 def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
     """Return the model card as Markdown with metadata for the Hugging Face Hub.
 
-    Without `evidence`, the card has no scores. `evidence` has a single element, or one element per language if a head
-    was chosen for each language separately.
+    `evidence` has one element, or one per language if a head was chosen for each; without it, the card has no scores.
     """
     parts = [
         _front_matter(

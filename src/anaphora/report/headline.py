@@ -32,10 +32,7 @@ _LONGEST_NAME = 14
 
 
 def headline_table(evidence: Evidence) -> Table:
-    """Return a table of the scores, at most 100 characters wide, without wrapped cells.
-
-    The table has one row for each language and one for each cue category (`Group.kind`) of the language.
-    """
+    """Return a table of the scores by language and cue category, at most 100 characters wide, without wrapped cells."""
     title = _("{split} split, {head} ({choice}), shares in %").format(
         split=label(split_names(), evidence.split),
         head=head_name(evidence.head.layer, evidence.head.head),
@@ -64,8 +61,7 @@ def headline_table(evidence: Evidence) -> Table:
 def headline_sentence(evidence: Evidence) -> str:
     """Return in words what the scores show about the chosen head.
 
-    Results are given for groups of items, as in `groups_by_case`. Groups with the same result share a sentence, but
-    each group with the result "ordinary" or "unsolved" has its own sentence.
+    Groups of items with the same result (`groups_by_case`) share a sentence, except "ordinary" and "unsolved" ones.
     """
     cases = groups_by_case(evidence)
     items = _("unseen items")
@@ -108,21 +104,20 @@ def headline_sentence(evidence: Evidence) -> str:
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     """Return groups of items, keyed by what the scores on these items show about the chosen head.
 
-    A group has the items of one language, or those of one cue category (`Group.kind`) in one language.
-
     The task is solved if the task accuracy is at least halfway from chance to 1, and if its lower bound is above chance
     and above every baseline other than untrained models. If there is no interval, the accuracy itself is compared. The
     head's candidate accuracy is compared with thresholds: chance and all baselines, including the mean and the 95th
     percentile of untrained models.
 
     Returns:
-        Lists of groups under these keys. A cue category is listed only if its key is not that of the whole language.
-        "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
-        "unmeasured": as for "points", but untrained models were not measured.
-        "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
-        the items have too few templates or groups.
-        "ordinary": the task is solved, but the candidate accuracy is not clearly above all thresholds.
-        "unsolved": the task is not solved, or the model's answers were not measured.
+        Lists of groups. A cue category is listed only if its key is not that of the whole language.
+
+        - "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
+        - "unmeasured": as for "points", but untrained models were not measured.
+        - "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
+          the items have too few templates or groups.
+        - "ordinary": the task is solved, but the candidate accuracy is not clearly above all thresholds.
+        - "unsolved": the task is not solved, or the model's answers were not measured.
     """
     names = ("points", "unmeasured", "open", "ordinary", "unsolved")
     cases: dict[str, list[Group[Cell]]] = {name: [] for name in names}
@@ -185,9 +180,8 @@ def _is_below_chance(cell: Cell) -> bool:
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
     """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
-    The thresholds are chance and the baselines. If there is no interval, all of them are returned. The key
-    "all_candidates" is the accuracy of a random choice among all candidates; the key "chance" is the accuracy of a
-    random choice among the candidates that the cue may select (`Example.focal`).
+    Without an interval, all are returned. "all_candidates" is the accuracy of a random choice among all candidates,
+    "chance" that among the candidates that the cue may select (`Example.focal`); the others are baselines.
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0
@@ -198,10 +192,7 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
 
 
 def bar_text(name: str, value: float) -> str:
-    """Return the name and the accuracy of a baseline, for use in a sentence.
-
-    The name "all_candidates" stands for chance, a random choice among all candidates.
-    """
+    """Return the name and the accuracy of a baseline, or of chance ("all_candidates"), for use in a sentence."""
     return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
 
 
@@ -280,8 +271,8 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 def bar_not_cleared(cell: Cell) -> str | None:
     """Return the threshold that keeps the task of an "unsolved" group unsolved although most answers are right.
 
-    The result is the name and the accuracy of chance or of the best baseline, for use in a sentence. It is None if the
-    task accuracy was not measured, or is less than halfway from chance to 1.
+    It is the name and accuracy of chance or of the best baseline, for use in a sentence; None if the task accuracy was
+    not measured, or is less than halfway from chance to 1.
     """
     if cell.task_accuracy is None or cell.task_accuracy < _least_accuracy(cell.chance or 0.0):
         return None

@@ -51,12 +51,9 @@ def single_point_note(spans: Iterable[Sequence[float] | None]) -> str | None:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number as text with its unit and its interval; a p-value or a count has neither of the two.
+    """Return a number with its unit and its interval, if any; a p-value or a count has neither of the two.
 
-    Args:
-        value: the number; None if it was not measured.
-        span: lower and upper end of the interval; None or empty if there is none.
-        unit: one of "share", "share difference", "points", "times", "p" and "count".
+    The unit is "share", "share difference", "points", "times", "p" or "count".
     """
     if value is None:
         return NOT_MEASURED
@@ -81,7 +78,7 @@ def format_range(low: float, high: float) -> str:
 def format_spread(spread: Spread | None) -> str:
     """Return the median of several shares in percent, followed by the lowest and the highest share in brackets.
 
-    The brackets are left out if the lowest and the highest share round to the same number.
+    The brackets are left out if both round to the same number.
     """
     if spread is None:
         return NOT_MEASURED

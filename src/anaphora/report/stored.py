@@ -1,7 +1,4 @@
-"""Translation of the English sentences stored in result files.
-
-The catalogue of translations has the placeholders {0}, {1}, ... in place of the numbers of each sentence.
-"""
+"""Translation of the English sentences stored in result files, with {0}, {1}, ... for numbers in the catalogue."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 def stored_sentence(text: str) -> str:
     """Translate a sentence from a result file; chance and the accuracy of the best baseline become percentages.
 
-    A sentence that is not in the catalogue of translations stays in English.
+    A sentence outside the catalogue of translations stays in English.
     """
     if best := _BEST.fullmatch(text):
         baseline = label(baseline_names(), best["baseline"])
@@ -39,10 +36,7 @@ def stored_sentence(text: str) -> str:
 
 
 def observed_text(text: str) -> str:
-    """Translate the stored result of a trained control (a model trained like the run but with one change).
-
-    The text gives the accuracies of the control. If an accuracy is unexpected, the text also says what this means.
-    """
+    """Translate the stored result of a trained control: its accuracies and, if one is unexpected, what this means."""
     checks = list(_CHECK.finditer(text))
     if not checks:
         return stored_sentence(text)

@@ -31,11 +31,10 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests.
 
-    There is one row for each language as a whole, and one for each cue category (`Group.kind`) of the language. The
-    columns are the number of items, the task accuracy, and the drop in task accuracy under three interventions on the
-    pronoun's attention to the antecedent: knockout in the chosen head, knockout in all heads of this layer, and
-    value-zeroing in all heads of this layer. The last column is the share of correct answers that flip if all heads of
-    this layer get the pronoun's attention rows from the other sentence of the minimal pair.
+    For each language and cue category, the columns are the number of items, the task accuracy, and its drop under three
+    interventions on the pronoun's edge to the antecedent: knockout in the chosen head and in all heads of its layer,
+    and value-zeroing in these. The last column is the share of correct answers that flip if all heads of this layer get
+    the pronoun's attention rows from the other sentence of the minimal pair.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -60,10 +59,7 @@ def _loss(loss: KnockoutLoss | None) -> str:
 
 
 def one_head_table(evidence: Evidence) -> TableElement:
-    """Return a table of the causal tests of the chosen head alone.
-
-    There is one row for each language and cue category (`Group.kind`) with such tests.
-    """
+    """Return a table of the causal tests of the chosen head alone, by language and cue category."""
     rows = [
         {
             _("language, cue"): group.label,
@@ -80,11 +76,7 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table of the attention weight that the antecedent gets from the pronoun and from another word.
-
-    The other word is the one that, apart from the pronoun, gives the antecedent the most weight. There is one row for
-    each language and cue category (`Group.kind`).
-    """
+    """Return a table of the weight on the antecedent from the pronoun and from the other word that gives it most."""
     rows = [
         {
             _("language, cue"): group.label,
@@ -98,10 +90,9 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a table of drops in task accuracy when the pronoun's attention weights in the chosen head are reduced.
+    """Return a table of drops in task accuracy by language, cue category and weight removed in the chosen head.
 
-    The same amount is removed from the weight on the antecedent and, for comparison, from the weights on all other
-    tokens together. There is one row for each language, cue category (`Group.kind`) and amount.
+    It is removed from the weight on the antecedent or, for comparison, from those on all other tokens together.
     """
     rows = [
         {
@@ -120,8 +111,8 @@ def dose_table(evidence: Evidence) -> TableElement:
 def freed_table(evidence: Evidence) -> TableElement:
     """Return a table of where the pronoun's attention goes if the antecedent is masked for it in the chosen head.
 
-    The columns are shares, in %, of the weight that the antecedent had: the shares that go to distractors, the cue, the
-    pronoun itself, special tokens and other words. There is one row for each language and cue category (`Group.kind`).
+    The columns are shares, in %, of the weight that the antecedent had, which go to distractors, the cue, the pronoun
+    itself, special tokens and other words.
     """
     names = {
         "distractors": _("distractors"),
@@ -139,10 +130,8 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return a table of the scores by language and composition level.
+    """Return a table of the scores by language and composition level, if any.
 
-    An item combines a predicate ("rescued") with a state ("was weak"); its level says whether training had this
-    combination in both voices (active and passive), in one, or not at all. If no item has a level, the table is empty.
     `shortcut` is the format string for the best shortcut, with the placeholders {name} and {accuracy}.
     """
     # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.
@@ -174,7 +163,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
     """Return tables of a run's evidence for CSV files, keyed by name; parts that were not measured have no rows.
 
-    Not every part has a table: the main scores, strata, levels and specificity, for instance, have none.
+    Some parts have no table: the main scores, strata, levels and specificity.
     """
     return {
         "significance": list(_group_rows(evidence.significance)),

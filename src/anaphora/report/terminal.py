@@ -43,10 +43,7 @@ def print_phrase(message: str, **values: Any) -> None:
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Print the number of items in which the model gives a right and a wrong candidate the same score.
-
-    If there are no such items or no answers, nothing is printed.
-    """
+    """Print the number of items, if any, in which the model gives a right and a wrong candidate the same score."""
     if answers is not None and answers.undecided.any():
         print_phrase(
             N_(
@@ -60,12 +57,7 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdicts on a run.
-
-    A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention. Each
-    language and cue category (`Group.kind`) has one line for the layer of the chosen head and one line for the head
-    alone. A line names the criteria (rules) that fail and those that were not measured.
-    """
+    """Print the verdicts on the chosen head's layer and on the head alone, with the rules that fail or are unknown."""
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
     for group in kind_groups(evidence.verdict_at_head):
@@ -238,10 +230,7 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return the labels of trained controls, languages and cue categories, keyed by the names that users type.
-
-    In English, each label is the key itself.
-    """
+    """Return the labels of controls, languages and cue categories, by the names that users type."""
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

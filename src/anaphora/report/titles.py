@@ -1,7 +1,7 @@
 """Figure titles that state the result, computed from the data.
 
 The title of the main figure presents a head's accuracy as a result only if it exceeds chance, shortcut baselines and,
-if they were measured, untrained models. The title of a single sentence makes no claim about other sentences.
+if measured, untrained models. The title of a single sentence makes no claim about others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WIDEST_MENTION = 1.6
 def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) -> str:
     """Return a title with the candidate accuracies of the chosen head and the best other head after training.
 
-    `accuracies` are those of all heads, (L, H), at the last validation; `chance` is the accuracy of a random choice.
+    `accuracies` are those of all heads, (L, H), at the last validation.
     """
     chosen = accuracies[head.layer, head.head]
     values = {"accuracy": format_short_percent(chosen), "chance": format_short_percent(chance)}
@@ -50,8 +50,8 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 def scoreboard_title(evidence: Evidence) -> str:
     """Return a title on the accuracy of the chosen head, with lines for the groups of items in `groups_by_case`.
 
-    The groups under "points" and "unmeasured" share a line; each group under "ordinary" has its own. The groups under
-    "unsolved" share one line if the model answered their items, and another line if not.
+    "points" and "unmeasured" share a line; each "ordinary" group has its own. The "unsolved" groups share one line if
+    the model answered their items, and another line if not.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -115,8 +115,7 @@ def heads_title(
 
     Args:
         scores: (L, H) candidate accuracies; NaN in layers without attention.
-        chance: chance accuracy on these items.
-        untrained: 95th percentile over untrained models; None if not measured.
+        chance, untrained: chance on these items, and 95th percentile over untrained models; None if not measured.
         evidence: measurements with the chosen head and its p-value on the development split.
     """
     layer, head = evidence.head.layer, evidence.head.head
@@ -152,11 +151,7 @@ def heads_title(
 
 
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
-    """Return a title with the number of sentences of a quad in which the antecedent gets the most weight.
-
-    A quad combines each of two cues with both orders of the candidates: four sentences. The antecedent's weight is
-    compared with the weight of each other candidate.
-    """
+    """Return a title with the number of sentences of a quad in which the antecedent gets the most weight."""
     right = sum(cell.antecedent_is_strongest() for cell in cells)
     if right == len(cells):
         text = _(
@@ -187,10 +182,9 @@ def attention_title(
 ) -> str:
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
-    If every antecedent has a smaller share, the title also names the antecedent with the largest share. If no share is
-    at least one half, the title says that the attention is spread over several words. If two
-    words or candidates have the largest share after rounding, the title names both; if more have it, it names only the
-    antecedent.
+    If every antecedent has a smaller share, the title also names the strongest antecedent. If no share is at least one
+    half, it says that the attention is spread over several words. If two have the largest share after rounding, it
+    names both; if more have it, only the antecedent.
 
     Args:
         weights: (W,) attention weights on the words.
@@ -268,10 +262,9 @@ def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None)
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """Part of a sentence that gets attention, with its share of an attention row.
+    """Part of a sentence with its share of an attention row.
 
-    The part is a candidate (`role` "antecedent" or "distractor"), the query words ("attending"), or one other word
-    ("word").
+    It is a candidate ("antecedent" or "distractor"), the query words ("attending"), or another word ("word").
     """
 
     name: str

@@ -18,10 +18,7 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of `name`, a key of `names` in which spaces may replace underscores.
-
-    If `names` lacks this key, the result is `name` with spaces instead of underscores.
-    """
+    """Return the label of `name` in `names`, where spaces may replace underscores; else the name with spaces."""
     return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
 
@@ -40,10 +37,7 @@ def group_label(code: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """Measurement on the items of one language and one cue category (`kind`: "set" or "role").
-
-    If `kind` is "all", the measurement is on all items of the language.
-    """
+    """Measurement on the items of a language: those of one cue category (`kind`: "set" or "role"), or "all"."""
 
     language: str
     kind: str
@@ -55,10 +49,7 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the measurement on each cue category (`Group.kind`) of each language.
-
-    For a language whose items have no cue category, the measurement on all items is yielded.
-    """
+    """Yield the measurement on each cue category (`Group.kind`) of each language, or on all items if it has none."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 

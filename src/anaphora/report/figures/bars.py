@@ -30,7 +30,7 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.31, 0.2
 class SharePoint:
     """Point of a figure: a measured share in [0, 1] with its interval and its baselines.
 
-    Points with the same label are in the same row of the figure; `measure` names the measured quantity.
+    Points with the same label share a row of the figure; `measure` names the measured quantity.
     """
 
     label: str

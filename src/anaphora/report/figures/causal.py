@@ -30,10 +30,10 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 
 @figure_style()
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
-    """Draw the drop in task accuracy if an edge (attention from one token to another) is knocked out or value-zeroed.
+    """Draw the drop in task accuracy if an edge is knocked out or value-zeroed.
 
-    There is one bar for each language, cue category, kind of edge (such as pronoun to antecedent) and set of heads
-    (such as the chosen head or all heads of its layer).
+    There is a bar for each group of items, kind of edge (such as pronoun to antecedent) and set of heads (such as the
+    chosen head or all heads of its layer).
     """
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
@@ -78,8 +78,7 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the drop in task accuracy over the number of ablated heads.
 
-    One curve is for the heads with the best candidate accuracy, the best head first. Another is for random heads of
-    the same layers.
+    One curve is for the heads with the best candidate accuracy first, the other for random heads of the same layers.
     """
     panels = []
     compared = False
@@ -113,9 +112,9 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the share of correct answers that flip when heads are patched.
 
-    A patched head gets the pronoun's attention row from the other sentence of the minimal pair. An answer flips if it
-    becomes the answer to that sentence. The curve shows the share over the number of patched heads; a horizontal line
-    shows the share if all heads of the chosen head's layer are patched.
+    A patched head gets the pronoun's attention row from the other sentence of the minimal pair; an answer flips if it
+    becomes the answer to that sentence. The curve shows the share over the number of patched heads, a horizontal line
+    that for all heads of the chosen head's layer.
     """
     panels = []
     with_layer = False
@@ -148,8 +147,7 @@ def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
 def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the drop in task accuracy over the weight removed from edges of the chosen head.
 
-    One curve is for weight removed from the pronoun's edge to the antecedent. The other curve is for the same weight
-    removed from all other edges of the pronoun together.
+    The weight is removed from the pronoun's edge to the antecedent, or from all its other edges together.
     """
     panels = []
     for group in kind_groups(cells):
@@ -191,9 +189,9 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the correlation between an edge's score in an attention map and the effect of knocking out this edge.
 
-    An edge leads from a pronoun to a candidate. The effect is the decrease of the logit of the model's answer if the
-    edge is knocked out in every head. The correlation is Spearman's rho over all edges, for each language, cue category
-    and kind of attention map, such as raw weights or rollout.
+    An edge leads from a pronoun to a candidate. The effect is the decrease of the logit of the model's answer if it is
+    knocked out in every head. The correlation is Spearman's rho over all edges, for each group of items and kind of
+    attention map, such as raw weights or rollout.
     """
     marks: Marks = {}
     for group in kind_groups(cells):

@@ -28,8 +28,8 @@ def save_figure(figure: Figure, stem: Path, formats: Sequence[str] = FIGURE_FORM
     """Write `figure` as one file per format, such as `stem`.png, and return the paths; a missing folder is created.
 
     All formats are rendered before the first file is written, so an error in rendering leaves old files unchanged. Text
-    becomes outlines in SVG; in PDF, subsets of its fonts are embedded as Type 42. The files contain no date and no
-    program name. SVG files have no document type declaration, since it contains a URL.
+    becomes outlines in SVG, and embedded Type 42 subsets of its fonts in PDF. The files contain no date and no program
+    name, and SVG files no document type declaration, since it contains a URL.
 
     Raises:
         UserError: a format other than png, svg and pdf, or a file that cannot be written.
@@ -49,10 +49,8 @@ def save_in_languages(
 ) -> list[Path]:
     """Draw and write the figures once in each language, and return the paths of all files.
 
-    Args:
-        draw: function that returns the figures in the current language, keyed by name.
-        folder: output folder; if its name ends in "_", a prefix of the file names instead.
-        suffixes: for each language code, the suffix of the file names of figures in this language.
+    `draw` returns the figures in the current language, by name. `folder` is a prefix of the file names if it ends in
+    "_". `suffixes` has the suffix of the file names for each language code.
     """
     paths = []
     before = folder if folder.name.endswith("_") else f"{folder}/"

@@ -1,10 +1,9 @@
 """Fonts for figures in English and Chinese; no Chinese font has to be installed.
 
 The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
-`docs/make_fonts.py` selects; the optional extra `fonts` installs the full font (mpl-font), which then takes
-precedence. DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is located without
-an import, since importing it changes matplotlib's global settings. Font files are opened when the first figure is
-drawn.
+`docs/make_fonts.py` selects; the optional extra `fonts` installs the full font (mpl-font), which then takes precedence.
+DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is not imported, since this
+changes matplotlib's global settings. Font files are opened when the first figure is drawn.
 """
 
 from __future__ import annotations
@@ -59,10 +58,7 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold).
-
-    The files are those of the full font if it is installed, otherwise those of the subset in the package.
-    """
+    """Return the font file of each weight (400 regular, 700 bold): of the full font if installed, or of the subset."""
     return whole_font_files() or OWN_FONT_FILES
 
 
@@ -91,8 +87,8 @@ def missing_glyphs(text: str) -> set[str]:
 def drawable_text(text: str) -> str:
     """Return a text in which characters without a glyph are replaced by their code points, such as "U+05D0".
 
-    Unless the text is Chinese, typographic quotes and ellipses are replaced by ASCII characters, since the font has
-    only full-width (one em) glyphs for them. `name_undrawn` reports the characters without a glyph.
+    Unless the text is Chinese, typographic quotes and ellipses become ASCII, since the font has only full-width (one
+    em) glyphs for them. `name_undrawn` reports the characters without a glyph.
     """
     if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)
@@ -108,10 +104,7 @@ def name_undrawn() -> None:
 
 
 def name_missing(characters: Iterable[str], sentence: str) -> None:
-    """Print a message about characters without a glyph, each of which is reported once per process.
-
-    `sentence` is the message with the placeholder {characters}.
-    """
+    """Print `sentence` about {characters} without a glyph, each of which is reported once per process."""
     new = sorted(set(characters) - _named)
     if not new:
         return
@@ -142,7 +135,7 @@ def embeddable_fonts(figure: Figure) -> Iterator[None]:
     """Replace the fonts of a figure's texts by small TrueType subsets inside the `with` block.
 
     matplotlib writes the CFF outlines of Noto into a PDF as if they were TrueType, which strict readers reject. The
-    subsets are true Type 42 fonts of a few kB. The original fonts are restored on exit.
+    subsets are true Type 42 fonts of a few kB.
     """
     from matplotlib import font_manager
     from matplotlib.text import Text
@@ -197,10 +190,7 @@ def _open_font(file: Path) -> Any:
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Return a mapping from full-width glyphs of a font to narrower glyphs for the same characters.
-
-    A full-width glyph is mapped to the half-width glyph if the font has one, otherwise to the proportional glyph.
-    """
+    """Return the narrower glyph, half-width or else proportional, for each full-width glyph of a font that has one."""
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):

@@ -47,9 +47,8 @@ from anaphora.report.figures.style import figure_style
 
 @dataclass(frozen=True, kw_only=True)
 class QuadCell:
-    """Sentence of a quad (each of two cues combined with both orders of the candidates).
+    """Sentence of a quad with the pronoun's attention weights on its W words in one head, (W,).
 
-    The sentence has W words. `weights` has the attention weights from the pronoun to these words, (W,), in one head.
     The pronoun and each candidate are given by the indices of their words.
     """
 
@@ -84,7 +83,7 @@ def heat_map_figure(
     Args:
         words: W words, Chinese or English.
         weights: (W, W), finite and at least 0; the colour scale ends at 1, or at the largest weight if that is higher.
-        pronoun: index of the word whose row is framed; several indices frame several rows, and None frames no row.
+        pronoun: index or indices of the words whose rows are framed; None frames no row.
         antecedents, distractors: word indices of each correct candidate, and of each incorrect candidate.
         attending: role of the word whose row is framed, one of `FRAMED_ROLES`.
 
@@ -153,14 +152,13 @@ def pronoun_row_figure(
 ) -> Figure:
     """Draw a sentence whose words are shaded by the pronoun's attention, with a bar above each word for its weight.
 
-    The weight is printed at the bar unless it is below `MIN_PRINTED_WEIGHT`. Below each candidate, the sum of the
-    weights of the candidate's words is printed; the bar of a candidate with a single word has no number. Long
-    sentences wrap.
+    The weight is printed at the bar unless it is below `MIN_PRINTED_WEIGHT`. Below each candidate, the sum of its
+    words' weights is printed; the bar of a candidate with a single word has no number. Long sentences wrap.
 
     Args:
         words: W words, Chinese or English.
         weights: (W,), finite and at least 0.
-        pronoun: index of the pronoun, or the indices of all words of the pronoun.
+        pronoun: index of the pronoun, or the indices of all its words.
         antecedents, distractors: word indices of each correct candidate, and of each incorrect candidate.
         attending: role of the word whose attention row is drawn, one of `FRAMED_ROLES`.
         room: maximum width of the figure in inches, beyond which the sentence wraps.
@@ -210,13 +208,13 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the sentences of a quad on one colour scale, in a grid whose rows are cues and columns candidate orders.
 
-    A quad has m cues (words that decide which candidate is meant) and m candidate orders, with m usually 2. `cells` has
-    the m x m sentences, first those of the first cue. A sentence has a check mark if an antecedent gets more of the
-    pronoun's weight than every other candidate, otherwise a cross.
+    `cells` has the m x m sentences for m cues, usually 2, and m candidate orders, first those of the first cue. A
+    sentence has a check mark if an antecedent gets more of the pronoun's weight than every other candidate, otherwise a
+    cross.
 
     Raises:
-        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, the pronoun or
-            a candidate has no index, or an index is outside its sentence.
+        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, the pronoun or a
+            candidate has no index, or an index is outside its sentence.
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):
@@ -261,10 +259,7 @@ _CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 
 
 @dataclass(frozen=True)
 class _TextLine:
-    """Line of a sentence, drawn as one box per word; all sizes are in inches.
-
-    `places` has (word index, left edge, width) for each box; `length` is the length of the whole line.
-    """
+    """Line of a sentence in inches; `places` has (word index, left edge, width) for the box of each word."""
 
     places: list[tuple[int, float, float]]
     length: float
@@ -284,7 +279,7 @@ class _SentenceStrip:
     def lines(self, available: float, least: float) -> list[_TextLine]:
         """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
-        The words of a candidate stay on one line. No line begins with a closing mark or ends with an opening one.
+        A candidate's words share a line. No line begins with a closing mark or ends with an opening one.
         """
         gap = 0.035
         widths = [

@@ -1,7 +1,6 @@
 """Figures of effects on attention, other attention maps, trained controls, and accuracy by attributes of the items.
 
-A group of items has one language and one cue category (`Group.kind`). A trained control is a model trained like the run
-but with one change that should keep heads from picking antecedents. Each function returns None if nothing was
+A group of items has one language and one cue category (`Group.kind`). Each function returns None if nothing was
 measured.
 """
 
@@ -36,9 +35,9 @@ from anaphora.report.wording import (
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
     """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals.
 
-    Each language and cue category has its own effects. An effect is a mean difference of attention weight between the
-    two candidates of a quad: antecedent minus other candidate (meaning), first minus second candidate in the sentence
-    (position), and the absolute difference between the same two candidates over all sentences (entity).
+    Each group of items has its own effects: mean differences of attention weight between the two candidates of a quad.
+    These are antecedent minus other candidate (meaning), first minus second in the sentence (position), and the
+    absolute difference over all sentences (entity).
     """
     groups = list(kind_groups(part))
     marks: Marks = {}
@@ -63,9 +62,9 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and weight on the antecedent for each kind of attention map, such as rollout.
+    """Draw candidate accuracy and weight on the antecedent for each kind of attention map.
 
-    Each kind of map is measured at the head or layer that was chosen for this kind of map.
+    Each kind of map is measured at the head or layer that was chosen for it.
     """
     marks: Marks = {}
     panels: dict[str, None] = {}
@@ -115,7 +114,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 def strata_figure(part: Groups[Cell]) -> Figure | None:
     """Draw task accuracy and candidate accuracy for each stratum that does not count for the main result.
 
-    A stratum is a group of items built in the same way. Main items (`Example.is_main`) count for the main result.
+    A stratum is a group of items built in the same way.
     """
     marks: Marks = {}
     for language, cells in part.items():
@@ -129,8 +128,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
 def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | None) -> Figure | None:
     """Draw task accuracy and candidate accuracy for each value of each factor, except "template".
 
-    A factor is an attribute of an item by which results are grouped, such as the distance to the antecedent. The
-    factor "template" has too many values for a figure.
+    A factor is an attribute of an item, such as the distance to the antecedent; "template" has too many values.
     """
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
@@ -151,10 +149,7 @@ def factors_figure(part: Mapping[str, Mapping[str, Sequence[FactorValue]]] | Non
 
 
 def _accuracy_marks(cell: Cell | AccuracyCell) -> list[Mark]:
-    """Return marks for chance, task accuracy and candidate accuracy of a group of items.
-
-    The list is empty if neither of the two accuracies was measured.
-    """
+    """Return marks for chance, task accuracy and candidate accuracy; none if neither accuracy was measured."""
     ends = cell.intervals.candidate_accuracy if isinstance(cell, Cell) else cell.interval
     marks = marks_of(
         (cell.chance, None, style.MUTED, "tick"),

@@ -29,8 +29,8 @@ class Mark:
     Attributes:
         value: horizontal position of the mark.
         ends: (low, high) of the interval; None if there is none.
-        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured". A mark of the form "not
-            measured" is a dash, so that it differs from a bar of length 0.
+        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured", a dash, which differs from a
+            bar of length 0.
     """
 
     value: float
@@ -44,13 +44,11 @@ class Curve:
     """Curve drawn in a panel.
 
     Attributes:
-        counts: horizontal positions of the points, such as numbers of ablated heads.
-        values: vertical positions of the points.
+        counts, values: horizontal positions of the points, such as numbers of ablated heads, and vertical positions.
         form: "line" for a line with points, "broken" for a dashed line, "dot" for a single point, or "level" for a
-            horizontal line. A curve of the form "level" has one value and no counts.
-        low, high: lower and upper ends of the interval at each point; None at points without an interval. The
-            intervals are drawn as a band, or as a line if the form is "dot". If `low` and `high` are empty, there is no
-            band.
+            horizontal line, with one value and no counts.
+        low, high: ends of the interval at each point, drawn as a band, or as a line for "dot"; None at points without
+            an interval, and empty for no band.
     """
 
     counts: Sequence[float]
@@ -78,10 +76,7 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a name for a row below a heading; `panel_figure` prints only the part `text` of this name.
-
-    Since the name includes the heading, rows with the same text below different headings have different names.
-    """
+    """Return a name for a row below a heading, distinct from those below others; `panel_figure` prints only `text`."""
     return f"{heading}{_BELOW}{text}"
 
 
@@ -223,10 +218,7 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the error bar of a bar that is filled from 0 to `filled`.
-
-    The part of the error bar on the filled area has a colour that contrasts with the bar.
-    """
+    """Draw the error bar of a bar that is filled from 0 to `filled`, in a contrasting colour on the filled area."""
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (

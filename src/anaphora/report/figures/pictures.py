@@ -25,18 +25,15 @@ from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return two figures of one head: its attention map ("heat_map") and the map's row of the pronoun ("pronoun_row").
+    """Return the attention map of one head ("heat_map") and its row of the pronoun ("pronoun_row") as figures.
 
-    `maps` has the attention maps of all heads, (L, H, W, W), over the sentence's words in the order of `word_weights`.
+    `maps` has the maps of all heads, (L, H, W, W), over words in the order of `word_weights`.
     """
     return {"heat_map": sentence_heat_map(record, maps, head), "pronoun_row": sentence_pronoun_row(record, head)}
 
 
 def sentence_heat_map(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> Figure:
-    """Draw the attention map of one head.
-
-    `maps` has the attention maps of all heads, (L, H, W, W), over the sentence's words.
-    """
+    """Draw the attention map of one head; `maps` has those of all heads, (L, H, W, W), over the sentence's words."""
     row = word_weights(record)
     pronoun, antecedents, distractors = word_roles(record.example, row.spans)
     weights = maps[head.layer, head.head]
@@ -54,20 +51,14 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad with the pronoun's attention in one head, sorted by cue, then by candidate order.
-
-    A quad combines each of two cues with both orders of the candidates; `records` has one record per sentence.
-    """
+    """Return the sentences of a quad with the pronoun's attention in one head, sorted by cue and candidate order."""
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
 
 
 def scores_figure(evidence: Evidence) -> Figure:
-    """Draw task accuracy and candidate accuracy, with chance and baselines.
-
-    There is a row for each language as a whole and for each cue category (`Group.kind`) of the language.
-    """
+    """Draw task accuracy and candidate accuracy, with chance and baselines, of each language and cue category."""
     points = []
     for group in all_groups(evidence.scores):
         cell = group.cell
@@ -92,14 +83,10 @@ def scores_figure(evidence: Evidence) -> Figure:
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Draw the candidate accuracy of every head at each validation during training.
+    """Draw the candidate accuracy of every head at each validation during training; None for fewer than two of them.
 
-    Args:
-        validations: validation records of `training.json`.
-        chance: chance accuracy on the development split, 0 to 1.
-
-    Returns:
-        The figure; None if there are fewer than two validations, or if the records have no candidate accuracy.
+    `validations` are those of `training.json`; without candidate accuracy, the result is None, too. `chance` is that on
+    the development split, 0 to 1.
     """
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
@@ -140,11 +127,7 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as it is written in the text, with an ellipsis for words between the parts of the cue.
-
-    If the cue does not occur in the text, the cue that is stored in the example is returned. If the example has no
-    cue, the result is "".
-    """
+    """Return the cue as written in the text, with an ellipsis for words inside it, or else as stored; "" if none."""
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:

@@ -80,9 +80,7 @@ class Heading:
 class NotebookFigure(Figure):
     """Figure that notebooks display without pyplot.
 
-    Attributes:
-        title: title with its line breaks.
-        title_lines: text artists of the title's lines, from top to bottom.
+    `title` has its line breaks; `title_lines` are the artists of the title's lines, from top to bottom.
     """
 
     title: str = ""
@@ -200,8 +198,7 @@ def spread_labels(heights: list[float], gap: float, low: float, high: float) -> 
 def scale_end(greatest: float) -> float:
     """Return the upper end of a colour scale: 1, or the greatest weight if it is higher.
 
-    With a fixed end, a weight has the same colour in every figure. Weights exceed 1 only in matrices whose rows do not
-    sum to 1.
+    A weight thus has the same colour in every figure. Weights exceed 1 only in matrices whose rows do not sum to 1.
     """
     return max(1.0, greatest)
 
@@ -213,7 +210,7 @@ NARROWEST_TITLE = 3.4
 def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3, least: float = NARROWEST_TITLE) -> str:
     """Wrap a title at spaces or between Chinese characters, in lines of at most max(`room`, `least`) inches.
 
-    The lines of a sentence are balanced, so that no single word is left on the last one.
+    The lines of a sentence are balanced, so that no single word is left over.
     """
     lines = []
     for sentence in title.split("\n"):
@@ -232,13 +229,7 @@ def _title_width(text: str) -> float:
 
 
 def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> list[list[str]]:
-    """Return the entries of a legend line by line.
-
-    Args:
-        names: text of each entry, by name.
-        symbol_width: width of an entry's symbol with its gaps, in inches.
-        room: width of a line in inches; a wider entry gets a line of its own.
-    """
+    """Return the names of a legend's entries line by line, at most `room` inches wide with symbols of this width."""
     widths = [text_width(drawable_text(text), style.SMALL) + symbol_width for text in names.values()]
     return [[list(names)[index] for index in line] for line in filled_lines(widths, room)]
 
@@ -301,14 +292,11 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 class WordRoles:
     """Roles of the W words of a sentence: pronoun, antecedent or other candidate.
 
-    A word that is in both the pronoun and a candidate counts as the pronoun. A word that is in both an antecedent and
-    another candidate counts as the antecedent.
+    A word with two roles counts as the pronoun or else as the antecedent.
 
     Args:
-        count: number of words, W.
         pronoun: index of the pronoun (or other attending word), or indices of all its words; None to mark none.
-        antecedents: word indices of each correct candidate.
-        distractors: word indices of each other candidate.
+        antecedents, distractors: word indices of each correct candidate, and of each other candidate.
         attending: role name of the attending word, one of `FRAMED_ROLES`.
 
     Raises:

@@ -1,8 +1,8 @@
 """Style of all figures: fonts with sizes in points, widths in inches, and colours.
 
-Each role has one colour in all figures. These colours are distinguishable with protanopia, deuteranopia and tritanopia.
-Both colour maps change lightness in equal steps in OKLab (Ottosson 2020), from near white to dark; the diverging one
-does so on both sides of chance.
+Each role has one colour in all figures, distinguishable with protanopia, deuteranopia and tritanopia. Both colour maps
+change lightness in equal steps in OKLab (Ottosson 2020), from near white to dark; the diverging one does so on both
+sides of chance.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ _MATPLOTLIB_SETTINGS: dict[str, Any] = {
 def figure_style() -> Iterator[None]:
     """Apply matplotlib's defaults with the style of this package, independent of the user's matplotlibrc.
 
-    On exit, characters without a glyph are reported in one line.
+    On exit, characters without a glyph are reported.
     """
     from matplotlib.style import context
 

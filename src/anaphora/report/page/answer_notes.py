@@ -1,7 +1,4 @@
-"""Notes on a model's answer, in the language set by `spoken_in`.
-
-The script of the exported page that runs a model in the browser, without Python, uses the same texts.
-"""
+"""Notes on a model's answer, in the language set by `spoken_in`, shared with the script of the browser page."""
 
 from __future__ import annotations
 
@@ -62,8 +59,8 @@ def head_note(
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
-    If every weight on a candidate is below `LEAST_WEIGHT`, the note says that the pronoun attends to no candidate. If
-    several candidates have the largest weight in the note's two decimals, the note names them all.
+    It may also say that every weight on a candidate is below `LEAST_WEIGHT`, or name several candidates whose weights
+    are equal with two decimals.
 
     Args:
         layer, head: indices of the head, from 0.
@@ -90,9 +87,9 @@ def head_note(
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note that the last of several third-person pronouns is analysed, and how to choose another.
+    """Return a note that the last of several third-person pronouns is analysed, and how to choose another; else None.
 
-    `pronoun` is the character span of the last one. The result is None if there is no other third-person pronoun.
+    `pronoun` is the character span of the last one.
     """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:

@@ -32,10 +32,8 @@ class ReportRun:
         recipe: settings as text, without name, folders and seed; None if unknown.
         validations: validation records of `training.json`.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
-        heads_chance: mean share of correct candidates on the development split, by language.
-        chance: mean share of correct candidates over all languages of the development split.
-        quads: quads to show, each as (language, cue category, four sentences). The sentences combine each of two cues
-            with both orders of the candidates.
+        heads_chance, chance: mean share of correct candidates on the development split, by language and over all.
+        quads: quads to show, each as (language, cue category, four sentences).
         sentences: sentences for the page's explorer of attention maps, with this run's maps and answers.
         is_explored: whether the page's explorer shows these sentences, so that examples can link to the explorer.
         unread: parts of pronouns and candidates that the model's vocabulary lacks; None if there are no such parts.
@@ -69,9 +67,7 @@ class FigureElement:
 class TableElement:
     """Page element with a table of formatted cells.
 
-    Attributes:
-        texts: number of leading columns with words; the others hold numbers.
-        folded: whether the page shows the table only after a click on its title.
+    The first `texts` columns have words, the others numbers. A `folded` table is shown after a click on its title.
     """
 
     kind: ClassVar[str] = "table"
@@ -84,9 +80,9 @@ class TableElement:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """Result of one criterion (rule) for the verdict on a run or a study, in words.
+    """Result of one criterion (rule) for the verdict on a run or a study, in words; `passed` is None if unknown.
 
-    `value` is what was measured, and `needed` is the threshold. `passed` is None if this is unknown.
+    `value` is what was measured, and `needed` is the threshold.
     """
 
     rule: str
@@ -104,7 +100,6 @@ class GroupVerdict:
         verdict: verdict in words, such as "supported".
         sign: "yes", "no" or "open", for the colour of the traffic light.
         numbers: table cells next to the verdict.
-        rules: results of the criteria on which the verdict depends.
     """
 
     label: str
@@ -150,8 +145,7 @@ class ShadedWord:
     """Word of a sentence, shaded by its share of the pronoun's attention.
 
     Attributes:
-        paint: background colour, in hexadecimal.
-        ink: text colour on that background, in hexadecimal.
+        paint, ink: background colour and text colour, in hexadecimal.
         role: "pronoun", "antecedent", or "other" for another candidate; empty for other words.
         share: weight with two decimals; empty if negligible.
     """
@@ -180,10 +174,7 @@ class ShadedSentence:
     answer: str
 
     def unbroken(self) -> list[list[ShadedWord]]:
-        """Return the words in groups that no line break may divide.
-
-        A group is a word with the punctuation marks attached to this word.
-        """
+        """Return the words in groups that no line break may divide: a word with its attached punctuation marks."""
         groups: list[list[ShadedWord]] = []
         for word, is_attached in zip(self.words, stays_with_previous([word.text for word in self.words]), strict=True):
             if is_attached:
@@ -206,9 +197,8 @@ class SentencesElement:
 class HeadRolesElement:
     """Page element with a grid of all heads and their roles, such as "positional".
 
-    Attributes:
-        heads: head indices of the columns.
-        rows: (layer, cells); a cell is (roles, measured values as text, whether it is the chosen head).
+    The columns are head indices; a row is (layer, cells), and a cell (roles, values as text, whether the head is
+    chosen).
     """
 
     kind: ClassVar[str] = "grid"
@@ -229,13 +219,9 @@ PageElement = FigureElement | TableElement | VerdictElement | SentencesElement |
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Section of the page: a question, an explanation of the numbers, and elements that answer the question.
+    """Section of the page: a question, an explanation of the numbers, and elements (if measured) that answer it.
 
-    Attributes:
-        name: id of the section on the page.
-        elements: empty if nothing was measured.
-        missing: text shown if there are no elements.
-        address: URL of a page with more detail, linked from the title unless empty.
+    `name` is its id on the page, `missing` the text without elements, and `address` the URL of a linked page, if any.
     """
 
     name: str
@@ -274,7 +260,7 @@ def figure_with_numbers(
 ) -> list[PageElement]:
     """Return a figure followed by a folded table of its numbers; empty if the figure is None.
 
-    `summary` has the clauses of the figure's alternative text; the other arguments are those of `table_of`.
+    `summary` has the clauses of the figure's alternative text.
     """
     if figure is None:
         return []

@@ -1,7 +1,6 @@
-"""Data of the explorer, the part of a page that shows attention maps of sentences.
+"""Data of the explorer, the part of a page that shows attention maps of sentences (templates/explorer.js).
 
-The script of the explorer, templates/explorer.js, reads the data. They consist of an entry for each sentence, which
-contains encoded attention maps, and of interface texts.
+They consist of an entry for each sentence, with encoded attention maps, and of interface texts.
 """
 
 from __future__ import annotations
@@ -36,11 +35,10 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
     Returns:
         One dictionary per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
         "distractors", "special", "answer", "right", "head_right", "maps": {name: {"shape": [L, H or 1, W, W], "data":
-        base64 of uint8}}}. There are W words. "pronoun" and each candidate are lists of word indices.
-        "answer" is the text of the candidate that the model chose, "" if the model chose no candidate, and None if
-        there is no answer. "right" says whether the answer is right (None if there is no answer), and "head_right"
-        whether the pronoun attends most to an antecedent in the chosen head.
-        The key "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W); it is left out of pages.
+        base64 of uint8}}} for W words. "pronoun" and each candidate are lists of word indices. "answer" is the text of
+        the candidate that the model chose, "" for none of them; "right" says whether it is right. Both are None without
+        an answer. "head_right" says whether the pronoun attends most to an antecedent in the chosen head.
+        "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W); it is left out of pages.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -80,9 +78,8 @@ def attention_entry(
 
     Args:
         spans: (start, end) character span of each of the W words; the span of a special token is empty.
-        weights: (L, H, W, W). Layers without attention are listed under "blank_layers" of the map, but not if all
-            layers are without attention.
-        example: the text with a pronoun and candidates; None for an entry without a pronoun and candidates.
+        weights: (L, H, W, W). Layers without attention are listed under "blank_layers" of the map, but not if all are.
+        example: the text with a pronoun and candidates; None for an entry without them.
     """
     attending = attending_layers(weights)
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
@@ -116,10 +113,7 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
-    """Return the attention weights from the pronoun to each word in one head, (W,), from an explorer entry.
-
-    The weights are averaged over the tokens of the pronoun.
-    """
+    """Return the weights from the pronoun, averaged over its tokens, to each word in one head, (W,), of an entry."""
     return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
 
 
@@ -139,11 +133,8 @@ def _answer_text(example: Example, answer: int | None) -> str | None:
 def pack_map(weights: ArrayLike) -> dict[str, Any]:
     """Encode an attention map for an explorer entry, with weights rounded to multiples of 1 / 255.
 
-    Args:
-        weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite, and clipped to [0, 1] here.
-
-    Returns:
-        "shape", a list of four sizes, and "data", base64 of uint8.
+    The map is (L, H, W, W), or (L, 1, W, W) without heads; finite, and clipped to [0, 1] here. The result has its
+    "shape" and "data", base64 of uint8.
 
     Raises:
         UserError: weights of another shape.
@@ -172,12 +163,9 @@ def unpack_map(stored: Mapping[str, Any]) -> NDArray[np.float64]:
 
 
 def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Compress the data of an encoded attention map, for pages with many weights.
+    """Compress the data of an encoded attention map by zlib, RFC 1950 (Deutsch and Gailly 1996), for large pages.
 
-    The format is that of zlib, RFC 1950 (Deutsch and Gailly 1996).
-
-    Returns:
-        The encoded map with its "data" compressed and "encoding" set to "deflate"; `unpack_map` cannot read it.
+    "encoding" becomes "deflate"; `unpack_map` cannot read the result.
     """
     # Weights rarely repeat, so a search for repetitions is slow and gains nothing over Huffman codes.
     packer = zlib.compressobj(strategy=zlib.Z_HUFFMAN_ONLY)
@@ -186,10 +174,7 @@ def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the interface texts of the explorer, and the labels of maps, languages and attributes of items.
-
-    The result maps the name of each group ("phrases", "maps", "languages", "values") to texts keyed by name.
-    """
+    """Return the explorer's texts and the labels of maps, languages and attributes of items, by group and name."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),

@@ -1,8 +1,7 @@
 """Common parts of all offline pages: escaping templates, JSON for scripts, fonts, and file names by language.
 
 A page loads nothing: style, script, fonts, figures and data are embedded, and its content security policy forbids
-anything else. Templates escape text from data. Scripts read JSON without characters that could end their element, and
-insert text only as text.
+anything else. Templates escape text from data, and scripts insert it only as text.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _QUOTES = f"\u2018\u2019{_DOUBLE_QUOTES}"
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
     """Return the cached Jinja environment for the templates of a folder and those shared by all pages.
 
-    Text is escaped and undefined names are errors. `_` and `pgettext` translate into the language of `spoken_language`.
+    Text is escaped and undefined names are errors. `_` and `pgettext` translate into the current language.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -65,10 +64,7 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Split the text of a table cell into two parts: a number with its unit, and the interval or text that follows.
-
-    If nothing follows, the second part is "".
-    """
+    """Split the text of a table cell into a number with its unit, and the interval or text that follows, if any."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
@@ -87,9 +83,7 @@ def trusted_markup(text: str) -> Markup:
 
 
 def script_json(content: Any) -> Markup:
-    """Return JSON for a script element of an HTML page.
-
-    Characters that could end the element or a line of JavaScript are escaped.
+    """Return JSON for a script element of an HTML page, without characters that could end it or a line of JavaScript.
 
     Raises:
         ValueError: a number is not finite.
@@ -115,7 +109,7 @@ def with_units(text: str) -> str:
 def with_fonts(html: str, text: Iterable[str]) -> str:
     """Insert fonts into an HTML page, in place of `FONT_MARK`, and no-break spaces before units; return the page.
 
-    The fonts have the glyphs for the characters of `text`. Letters without a glyph are reported on the console.
+    The fonts have the glyphs for `text`. Letters without a glyph are reported on the console.
     """
     parts = _SCRIPT_OR_STYLE.split(html)  # odd parts are scripts and styles, which stay unchanged
     html = "".join(part if index % 2 else with_units(part) for index, part in enumerate(parts))
@@ -185,10 +179,7 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the suffix of the page's file name for each language of the page.
-
-    With pages in both languages, the suffix is ".zh" for Chinese and empty for English; for a single page, it is empty.
-    """
+    """Return the suffix of the page's file name for each language: ".zh" for Chinese if there are both, else empty."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 
@@ -205,12 +196,9 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
     """Remove the Chinese page and the Chinese figures of an earlier bilingual report that a new page replaces.
 
-    A Chinese page without a link to the English page is not from a bilingual report and is not removed. The figures
-    are not removed if the folder has another Chinese page.
-
-    Args:
-        stem: file name of the page without extension.
-        drawn: paths of the figures of the new page, without the suffixes for language and format.
+    A Chinese page without a link to the English page is not from a bilingual report and stays; so do the figures if the
+    folder has another Chinese page. `stem` is the page's name without extension. `drawn` are the figures of the new
+    page, without the suffixes for language and format.
     """
     page = folder / f"{stem}.zh.html"
     if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():

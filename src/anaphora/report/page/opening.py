@@ -37,8 +37,7 @@ def comparison_section(
 ) -> Section:
     """Return the section that compares runs by their verdicts, their measures, and their heads' attention rows.
 
-    A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention. The
-    explanation of the section says whether the runs have the same settings apart from the seed.
+    Its explanation says whether the runs have the same settings apart from the seed.
     """
     tables = []
     for title, parts in (
@@ -99,10 +98,7 @@ def run_headline(evidence: Evidence) -> str:
 
 
 def verdict_sentence(evidence: Evidence) -> str:
-    """Return the verdicts on a run in one sentence; empty if there are no verdicts.
-
-    A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention.
-    """
+    """Return the verdicts on a run in one sentence; empty if there are no verdicts."""
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))
     if of_layer == of_head:
         scopes = [(_("for the layer and for the head alone"), of_layer)]
@@ -152,8 +148,7 @@ def verdict_sentence(evidence: Evidence) -> str:
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
     """Return the names of groups of items, keyed by verdict, such as "supported".
 
-    A group is a whole language if all of its cue categories have the same verdict, otherwise one cue category of the
-    language.
+    A group is a whole language if its cue categories agree, otherwise one of them.
     """
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():
@@ -168,7 +163,6 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train the missing controls of a run and write its report again.
 
-    A control is a model trained like the run but with one change that should keep heads from picking antecedents.
     The list is empty if no verdict lacks controls, or if the model has no run directory.
     """
     evidence = run.evidence
@@ -195,9 +189,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's attention row in the chosen head for one sentence, for a wide screen and for a phone.
 
-    The first sentence in the language of the page is drawn. If there is no sentence in this language, the first
-    sentence of the run is drawn. The list is empty if the run has no sentence, or if the sentence has no map of raw
-    weights.
+    It is the first sentence in the language of the page, or else the first of the run. The list is empty if the run has
+    no sentence, or if this one has no map of raw weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:

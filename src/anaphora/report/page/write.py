@@ -59,8 +59,7 @@ def write_report(
 
     Args:
         runs: content of each run; the explorer shows the sentences of the first run.
-        spreads: spread of each measure over the runs.
-        divergences: divergences between the attention rows of the runs.
+        spreads, divergences: spread of each measure over the runs, and divergences between their attention rows.
         translations: link to the same report in each other language, by language.
 
     Returns:
@@ -68,7 +67,7 @@ def write_report(
 
     Raises:
         UserError: there are no runs, or two runs have the same name; a sentence has no words or no maps; or the data of
-            a map do not match the shape of the map, or this shape does not match the number of words.
+            a map do not match its shape, or this does not match the number of words.
     """
     names = [run.name for run in runs]
     if not runs or len(set(names)) < len(names):
@@ -126,13 +125,13 @@ def write_attention_page(
     Args:
         sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
         head: head shown first; None for the first head.
-        decoder: if the model is a decoder (causal attention), a table of the weights from the pronoun and from the last
-            word; the table has no rows if no pronoun is given. None for other models.
+        decoder: for a decoder (causal attention), a table of the weights from the pronoun and from the last word,
+            without rows if no pronoun is given; None for other models.
         unread: parts of the text outside the model's vocabulary, which the page warns about.
 
     Raises:
-        UserError: there are no words or no maps; or the data of a map do not match the shape of the map, or this shape
-            does not match the number of words.
+        UserError: there are no words or no maps; or the data of a map do not match its shape, or this does not match
+            the number of words.
     """
     _check_sentence(sentence)
     whole = completed_entry(sentence)

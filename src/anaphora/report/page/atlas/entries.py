@@ -1,7 +1,6 @@
 """Entries of an atlas, and sentences with the conclusions that are drawn from the entries.
 
-An atlas is a page that compares the heads of several models on the same items. An entry has the results of one model on
-one corpus.
+An atlas compares the heads of several models on the same items. An entry has the results of one model on one corpus.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
 
 @dataclass(frozen=True, kw_only=True)
 class AtlasEntry:
-    """Results of one model on one corpus, for a page that compares models (an atlas).
+    """Results of one model on one corpus.
 
     Attributes:
         is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
@@ -45,10 +44,9 @@ class AtlasEntry:
         untested: one-line reason why there are no causal tests; None if there are tests or none were requested.
         unread: parts of pronouns and candidates outside the model's vocabulary; None if there are no such parts.
         antecedents: rows of `selection_table` (how often rules and heads select an antecedent), if the corpus has
-            documents; None on other corpora or if `unselected` is true.
+            documents and unless `unselected`.
         unselected: whether the corpus has documents but the model cannot be scored on selecting antecedents.
-        names: rows of `name_decisions` (for each name of an item, whether the pronoun refers to it), if the corpus is
-            GAP; None on other corpora.
+        names: rows of `name_decisions` (for each name of an item, whether the pronoun refers to it), on GAP only.
     """
 
     model: str
@@ -69,10 +67,9 @@ class AtlasEntry:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy of the model's answers on the items of one language and one cue category (`kind`).
+    """Return the accuracy of the answers on one language and cue category, or else on the items of causal tests.
 
-    If the model answered only the items of the causal tests, the accuracy on these items is returned. The result is
-    None if there are no answers.
+    The result is None if there are no answers.
     """
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
@@ -115,10 +112,9 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     """Yield conclusions for one language: a sentence on the best chosen head, and one sentence per model on answers.
 
-    The best chosen head is the one with the highest candidate accuracy over all models. The sentence on a model's
-    answers says how their accuracy changes if the pronoun cannot attend to the antecedent in any head of the chosen
-    head's layer; there is no such sentence if the change or its interval was not measured. If no heads were
-    scored, nothing is yielded.
+    The best chosen head has the highest candidate accuracy over all models. The sentence on a model's answers says how
+    their accuracy changes if the pronoun cannot attend to the antecedent in any head of the chosen head's layer, if
+    this and its interval were measured.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -195,9 +191,9 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return what a head is compared with: chance, accuracy of the best shortcut, mean accuracy of untrained models.
+    """Return chance, accuracy of the best shortcut and mean accuracy of untrained models; None if not measured.
 
-    The keys are "chance", "shortcut" and "untrained"; a value that was not measured is None.
+    The keys are "chance", "shortcut" and "untrained".
     """
     shortcut = cell.best_shortcut
     return {
@@ -224,19 +220,13 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the 95 % interval of the candidate accuracy is above every value that `_others` returns.
-
-    The result is False if the interval or one of these values is unknown.
-    """
+    """Return whether the 95 % interval of the candidate accuracy, if known, is above every value of `_others`."""
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on how often antecedents are selected by the best head of all models and by rules.
-
-    If antecedent selection was not measured, nothing is yielded.
-    """
+    """Yield a sentence on how often the best head of all models and rules select antecedents, if this was measured."""
     picked = []
     for entry in entries:
         rows = entry.antecedents or ()
@@ -277,11 +267,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence that compares the best chosen head with the best rule on GAP, by F1.
-
-    F1 measures how well the head or the rule decides whether a pronoun refers to a name. If no model has such results,
-    nothing is yielded.
-    """
+    """Yield a sentence that compares, by F1 on GAP, the best chosen head with the best rule, if there are results."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

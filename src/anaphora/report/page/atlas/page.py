@@ -35,9 +35,9 @@ from anaphora.report.wording import Group, all_groups, baseline_names, label, la
 
 
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
-    """Write the page that compares several models on one or more corpora, and return its figures, keyed by name.
+    """Write the page that compares several models, in the language set by `spoken_in`; return its figures by name.
 
-    The page is in the language set by `spoken_in` and begins with the corpus of the first entry.
+    It begins with the corpus of the first entry.
     """
     corpora = {
         name: [entry for entry in entries if entry.corpus == name]
@@ -327,10 +327,9 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the Holm-corrected p-value of the chosen head for a language and a cue category (`kind`).
+    """Return the Holm-corrected p-value of the chosen head for a cue category, or else the largest of the language.
 
-    If there is no p-value for this category, as for `kind` "all", the largest p-value over all categories of the
-    language is returned. If no p-value is known, the result is None.
+    None if no p-value is known.
     """
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())

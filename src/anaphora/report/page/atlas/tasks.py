@@ -1,6 +1,6 @@
 """Sections of a comparison of models (atlas) on two tasks: selection of antecedents in documents, and GAP.
 
-In GAP, the task is to decide, for each of two names, whether the pronoun refers to this name.
+In GAP, a model decides for each of two names whether the pronoun refers to it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEAD_SELECTORS = {
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure and a table that show how often rules and the best heads of each model select an antecedent.
 
-    If there are no such results, there is no figure and no table. A note lists the models that cannot be scored.
+    Without such results there are none; a note lists the models that cannot be scored.
     """
     elements: list[PageElement] = []
     if selected := [entry for entry in entries if entry.antecedents]:
@@ -114,9 +114,8 @@ def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure, a table and a note on how well models and rules decide whether a pronoun refers to a name.
 
-    There are results for each rule and, for each model, for its chosen head and, if they were measured, for untrained
-    models and the model's own answers. The list is empty if no model has such results, which exist only for the corpus
-    GAP.
+    There are results for each rule and, for each model, for its chosen head and, if measured, for untrained models and
+    its own answers. Without results, which need the corpus GAP, the list is empty.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:

@@ -1,7 +1,7 @@
 """Sections of the report on one run, each of which answers one question.
 
 Each module defines `SECTIONS`, a mapping from positions on the page to functions that build a `Section`, and `FIGURES`,
-the names of its figures, if it has any. Sections contain no HTML.
+the names of its figures, if any. Sections contain no HTML.
 """
 
 from __future__ import annotations

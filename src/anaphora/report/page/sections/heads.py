@@ -1,8 +1,4 @@
-"""Sections of the report on all heads, and on the chosen head's attention in example sentences.
-
-The sections show a grid of candidate accuracies, quads, candidate accuracy during training, and roles of heads. A quad
-is a set of four sentences that combine each of two cues with both orders of the candidates.
-"""
+"""Sections of the report on all heads (accuracies, training, quads, roles), and on the chosen head in sentences."""
 
 from __future__ import annotations
 
@@ -148,10 +144,7 @@ def quads_section(run: ReportRun) -> Section:
 
 
 def alignment_section(run: ReportRun) -> Section:
-    """Return the section on the candidate accuracy of all heads during training.
-
-    The section has no figure if there are fewer than two validations, or if the validations lack candidate accuracy.
-    """
+    """Return the section on all heads' candidate accuracy in training, if two validations or more measured it."""
     elements: list[PageElement] = []
     head = run.evidence.head.position
     if run.chance is not None and run.validations:
@@ -228,8 +221,7 @@ def _role_numbers(roles: HeadRoles) -> str:
 def _examples_section(run: ReportRun) -> Section:
     """Return the section of example sentences, grouped by whether the head and the model pick the antecedent.
 
-    Each group has at most `_MOST` sentences per language. A sentence links to the page's explorer if the explorer
-    shows this sentence.
+    Each group has at most `_MOST` sentences per language, linked to the page's explorer if this shows them.
     """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)

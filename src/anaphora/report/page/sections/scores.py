@@ -1,8 +1,8 @@
 """Sections of the report on the scores of the chosen head, baselines, and other kinds of attention map.
 
 Further sections are on factors (attributes of items by which results are grouped) and on composition levels. An item of
-the cue type `composition` combines a predicate ("rescued") with a state ("was weak"). Its composition level says
-whether the training data contain this combination in both voices (active and passive), in one, or in neither.
+the cue type `composition` combines a predicate ("rescued") with a state ("was weak"); its level says whether training
+had this combination in both voices (active and passive), in one, or in neither.
 """
 
 from __future__ import annotations
@@ -279,8 +279,7 @@ def _factor_row(
 def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
     """Return one table row for each of the templates with the lowest candidate accuracy, the lowest first.
 
-    If accuracy was not measured by template, the only row is for the worst template of the language, which the scores
-    name.
+    Without accuracies by template, the only row is for the worst template of the language, which the scores name.
     """
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
     known = sorted(
@@ -305,11 +304,7 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 
 
 def _levels_section(run: ReportRun) -> Section | None:
-    """Return the section on results by composition level; None if no levels were scored.
-
-    An item combines a predicate ("rescued") with a state ("was weak"); its level says whether training had this
-    combination in both voices (active and passive), in one voice, or not at all.
-    """
+    """Return the section on results by composition level; None if no levels were scored."""
     evidence = run.evidence
     if not evidence.levels:
         return None

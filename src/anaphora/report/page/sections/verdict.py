@@ -1,7 +1,4 @@
-"""Section of the report on the verdicts, with a table row for each criterion (rule) of a verdict.
-
-A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention.
-"""
+"""Section of the report on the verdicts, with a table row for each criterion (rule) of a verdict."""
 
 from __future__ import annotations
 
