@@ -186,3 +186,24 @@ def test_the_explorer_shows_a_pronoun_of_several_words_whole_and_lists_heads_as_
     weights = shown.row.weights[1, 2, [1, 3]]
     assert [float(share) for share in re.findall(r"0\.\d\d", seen["sums"])] == pytest.approx(weights, abs=0.008)
     assert seen["best"].count("、") == 4 and "," not in seen["best"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.parametrize(
+    ("text", "pronoun", "name", "order"),
+    [("قال محمد إنه تعب", "إنه", "محمد", -1), ("Anna said she left", "she", "Anna", 1)],
+)
+def test_words_stand_in_the_direction_of_their_script(
+    text: str, pronoun: str, name: str, order: int, own_run: Path, tmp_path: Path
+) -> None:
+    page = anaphora.load(own_run).attention(text, pronoun, [name]).page(tmp_path / "page.html").path
+    body = """
+        const left = (query) => [...document.querySelectorAll(query)].map((one) => one.getBoundingClientRect().left);
+        at("map").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown" }));
+        return { row: left("#row-words .word"), column: left("#column-words .word"), said: at("map-said").textContent };
+    """
+    seen = in_browser(page.read_text(encoding="utf-8"), body, {}, tmp_path)
+    for places in (seen["row"], seen["column"]):
+        assert len(places) > 4 and places == sorted(places, reverse=order < 0)
+    # A number beside a word from right to left stays behind it.
+    assert ("\u2068" in seen["said"]) == (order < 0) and re.search(r"\d\.\d\d$", seen["said"])

@@ -11,6 +11,7 @@ from matplotlib.text import Annotation, Text
 from numpy.typing import NDArray
 
 from anaphora.base.errors import UserError
+from anaphora.base.language import is_right_to_left
 from anaphora.report.figures import bars, heads, maps, sheet, style
 from anaphora.report.figures.bars import SharePoint
 from anaphora.report.figures.maps import QuadCell
@@ -153,6 +154,21 @@ def test_the_caption_explains_the_numbers_of_candidates_where_there_are_some(
 ) -> None:
     figure = maps.pronoun_row_figure(["Tom", "met", "the", "king", "he"], np.full(5, 0.2), 4, *candidates, "")
     assert any("below each candidate" in text.get_text() for text in texts(figure)) == is_explained
+
+
+def test_words_of_a_script_from_right_to_left_stand_from_right_to_left() -> None:
+    words = ["[CLS]", "قال", "محمد", "الكبير", "«", "هو", "»", *["كلمة"] * 20, "[SEP]"]
+    weights = np.full(len(words), 1 / len(words))
+    figure = maps.pronoun_row_figure(words, weights, 5, [[2, 3]], [], "")
+    figure.draw_without_rendering()
+    place = {text.get_text(): text.get_position() for text in texts(figure)}
+    (first, line), (name, _), (rest, _), (pronoun, _), (last, end) = (
+        place[word] for word in ("[CLS]", "محمد", "الكبير", "هو", "[SEP]")
+    )
+    assert first > name > rest > pronoun
+    assert end < line and last < first
+    assert rest < place[f"{2 / len(words):.2f}"][0] < name  # the candidate's sum is below its words
+    assert is_right_to_left(words) and not is_right_to_left(["<s>", "3", "word", "محمد"])
 
 
 def test_the_sum_over_a_candidates_words_stands_under_it() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 LANGUAGES = ("en", "zh")
@@ -58,6 +58,7 @@ ENGLISH_WORDS = frozenset(_FREQUENT.split())
 """Frequent English words that are rare in other languages in Latin script, unlike "a", "in", "on" and "was"."""
 _OTHER_SCRIPTS_OF_EAST_ASIA = re.compile("[\u3040-\u30ff\uac00-\ud7af]")  # kana and Hangul
 
+_BRACKETED_WORD = re.compile(r"\[.*\]|<.*>", re.DOTALL)
 _SPECIAL_WORD = re.compile(r"\[[A-Z]+\]")
 LANGUAGE_SAMPLE = 1000  # characters at the start of a text that decide its language
 CHINESE_SHARE = 0.2  # minimum share of Chinese characters in this sample for a text to count as Chinese
@@ -171,6 +172,16 @@ def is_contradicted(language: str, text: str) -> bool:
     if language == "zh":
         return bool(letters) and not any(map(WIDE_CHARACTER.match, letters))
     return bool(letters) and all(map(CHINESE_CHARACTER.match, letters))
+
+
+def is_right_to_left(words: Iterable[str]) -> bool:
+    """Return whether the first letter is of a script written from right to left, such as Arabic or Hebrew.
+
+    Words in square or angle brackets, such as [CLS] and <s>, are ignored.
+    """
+    letters = "".join(word for word in words if not _BRACKETED_WORD.fullmatch(word))
+    directions = (unicodedata.bidirectional(letter) for letter in letters)
+    return next((direction for direction in directions if direction in ("L", "R", "AL")), "L") != "L"
 
 
 def lines_within(text: str, room: float, width: Callable[[str], float]) -> list[str]:

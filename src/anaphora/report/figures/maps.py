@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.scores.heads import TIE
 from anaphora.base.errors import UserError
-from anaphora.base.language import stays_with_previous
+from anaphora.base.language import is_right_to_left, stays_with_previous
 from anaphora.base.translation import _
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
@@ -270,6 +270,7 @@ class _SentenceStrip:
 
     def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
         self.words = [drawable_text(word) for word in words]
+        self._is_right_to_left = is_right_to_left(words)
         self.weights = _weights(weights, (len(words),))
         self.roles = roles
         self.size = size
@@ -280,6 +281,7 @@ class _SentenceStrip:
         """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
         A candidate's words share a line. No line begins with a closing mark or ends with an opening one.
+        From right to left, the first word of each line is at its right end.
         """
         gap = 0.035
         widths = [
@@ -307,7 +309,8 @@ class _SentenceStrip:
             for index in unit:
                 places.append((index, left, widths[index]))
                 left += widths[index] + gap
-        return [*lines, _TextLine(places, left - gap)]
+        lines.append(_TextLine(places, left - gap))
+        return _mirrored(lines) if self._is_right_to_left else lines
 
     def height(self, line: _TextLine) -> float:
         """Return the height in inches of the line's boxes and the sums printed below candidates."""
@@ -332,13 +335,21 @@ class _SentenceStrip:
                 canvas.add_patch(role_frame(at, base, width, self.box, "pronoun", 1.4))
         for run in self._runs:
             if run[0] in edges:
-                first, last = edges[run[0]][0], edges[run[-1] if run[-1] in edges else run[0]][1]
+                last_edges = edges[run[-1] if run[-1] in edges else run[0]]
+                first, last = min(edges[run[0]][0], last_edges[0]), max(edges[run[0]][1], last_edges[1])
                 name = self.roles.of(run[0]) or ""
                 draw_underline(canvas, first, last, base - 0.035, name)
                 canvas.text(
                     (first + last) / 2, base - 0.06, f"{self.weights[run].sum():.2f}", ha="center", va="top",
                     fontsize=style.TINY, color=ROLE_COLOURS[name], fontweight="bold",
                 )  # fmt: skip
+
+
+def _mirrored(lines: Sequence[_TextLine]) -> list[_TextLine]:
+    """Return lines whose words stand from right to left, aligned on the right."""
+    length = max(line.length for line in lines)
+    turned = [[(index, length - left - width, width) for index, left, width in line.places] for line in lines]
+    return [_TextLine(places, length) for places in turned]
 
 
 def _draw_verdict_mark(canvas: Axes, left: float, middle: float, right: bool) -> None:

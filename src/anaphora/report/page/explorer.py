@@ -18,7 +18,7 @@ from anaphora.analysis.maps.answers import NO_CANDIDATE
 from anaphora.analysis.maps.words import attending_layers, word_roles
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
-from anaphora.base.language import language_of
+from anaphora.base.language import is_right_to_left, language_of
 from anaphora.base.translation import _, pgettext
 from anaphora.data.example import Example, Span
 from anaphora.report.page.answer_notes import no_pronoun_note
@@ -38,6 +38,7 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         base64 of uint8}}} for W words. "pronoun" and each candidate are lists of word indices. "answer" is the text of
         the candidate that the model chose, "" for none of them; "right" says whether it is right. Both are None without
         an answer. "head_right" says whether the pronoun attends most to an antecedent in the chosen head.
+        "direction" is "rtl" if the words stand from right to left, and is missing otherwise.
         "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W); it is left out of pages.
     """
     counts: dict[str, int] = {}
@@ -68,6 +69,7 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
         "head_right": sentence.head_correct,
         "maps": {name: pack_map(weights) for name, weights in sentence.maps.items()},
         "pronoun_rows": row.weights.tolist(),
+        **_direction(row.words),
     }
 
 
@@ -93,6 +95,7 @@ def attention_entry(
             "distractors": distractors,
             "special": _special_words(spans),
             "maps": {"raw": {**pack_map(weights), **({"blank_layers": blank} if blank else {})}},
+            **_direction(words),
         }
     )
 
@@ -115,6 +118,11 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
     """Return the weights from the pronoun, averaged over its tokens, to each word in one head, (W,), of an entry."""
     return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
+
+
+def _direction(words: Sequence[str]) -> dict[str, str]:
+    """Return the key "direction" of an entry whose words stand from right to left; nothing for other entries."""
+    return {"direction": "rtl"} if is_right_to_left(words) else {}
 
 
 def _special_words(spans: Sequence[Span]) -> list[int]:

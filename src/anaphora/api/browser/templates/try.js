@@ -4,7 +4,7 @@
   const { layers, heads } = data.shape;
   const at = (name) => document.getElementById(name);
   let language = data.opens ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
-  const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
+  const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => isolated(values[key]));
   const quoted = (text) => `“${text}”`;
   const share = (weight) => weight.toFixed(2);
   function element(tag, className, text) {
@@ -197,6 +197,7 @@
       return node;
     });
     at("row").replaceChildren(...rowButtons);
+    at("words").dir = at("row").dir = read && /^[^\p{L}]*[\u0590-\u08ff]/u.test(read.text) ? "rtl" : "ltr";
   }
   const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : marked.has(unit) ? "candidate" : "";
   function tellMarks() {
@@ -341,7 +342,7 @@
       node.setAttribute("aria-label", say("attends", { from: textOf(pronoun), to: read.units[unit].label, share: share(weight) }));
     });
     const lists = candidates();
-    at("sums").textContent = (lists.length ? say("sums") : "") + lists.map((units) => `${textOf(units)} ${share(weightOn(units, selected))}`).join(" · ");
+    at("sums").textContent = (lists.length ? say("sums") : "") + lists.map((units) => `${isolated(textOf(units))} ${share(weightOn(units, selected))}`).join(" · ");
   }
 
   // ---- the whole map

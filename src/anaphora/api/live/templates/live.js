@@ -2,7 +2,7 @@
 (() => {
   const live = JSON.parse(document.getElementById("live-data").textContent), say = live.phrases;
   const at = (name) => document.getElementById(name), root = at("explorer");
-  const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+  const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => isolated(values[name]));
   function element(tag, className, text) {
     const node = document.createElement(tag);
     if (className) node.className = className;
@@ -87,6 +87,7 @@
   }
 
   function tellWords() {
+    at("ask-words").dir = plain?.sentence?.direction ?? "ltr";
     refill(at("ask-words"), words.map((text, place) => {
       const button = element("button", roleAt(place) ?? "", text);
       button.type = "button";

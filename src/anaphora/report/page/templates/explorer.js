@@ -10,7 +10,9 @@
   const byName = new Map(sentences.map((one) => [one.id, one]));
   const at = (name) => document.getElementById(name);
   const languages = data.languages;
-  const say = (name, values = {}) => data.phrases[name].replace(/\{(\w+)\}/g, (_, key) => values[key]);
+  // Words from right to left would draw the marks and numbers beside them into their own order.
+  const isolated = (value) => /[\u0590-\u08ff]/.test(value) ? `\u2068${value}\u2069` : value;
+  const say = (name, values = {}) => data.phrases[name].replace(/\{(\w+)\}/g, (_, key) => isolated(values[key]));
   // Up to 1 in every map, up to the map's own greatest weight, or a logarithmic scale, on which small weights can be told apart.
   const COLOURS = ["whole", "fitted", "log"];
   const LABELLED = 11; // pixels of a cell from which on the map's rows and columns are named
@@ -79,6 +81,7 @@
     button.type = "button";
     const text = element("span", "", one.text);
     text.lang = one.language;
+    text.dir = "auto";
     const tags = element("span", "tags", [languages[one.language] ?? one.language, one.kind && say("cue_tag", { kind: data.values[one.kind] ?? one.kind }), data.values[one.type] ?? one.type].filter(Boolean).join(" · ") + " · ");
     for (const [name, right] of [[say("answer_tag"), one.right], [say("head_tag"), one.head_right]]) {
       if (right === null || right === undefined) continue;
@@ -204,6 +207,7 @@
     at("colours").value = view.colours;
     at("between").value = view.between;
     at("between").parentElement.hidden = !sentence.segments;
+    for (const name of ["row-words", "column-words"]) at(name).dir = sentence.direction ?? "ltr";
     at("other-name").textContent = otherName(sentence);
     at("antecedent-name").hidden = !sentence.antecedents.length;
     at("other-name").hidden = !sentence.distractors.length;
@@ -416,6 +420,7 @@
     for (const [role, entry] of named) {
       const name = element("span", "", written(sentence, entry));
       name.lang = sentence.language;
+      name.dir = "auto";
       sums.append(sums.childNodes.length ? " · " : "", name, document.documentElement.lang === "zh" ? `（${role}）` : ` (${role}) `, share(sum(line, entry)));
     }
     arcs(line, chosen);
