@@ -45,7 +45,7 @@ from anaphora.settings.typed import error_message, resolve
 class Command:
     """Command of `anaphora`: a module of `anaphora.commands` whose function of the same name takes the settings.
 
-    The module defers heavy imports until the function is called, so that an invalid setting is reported at once.
+    The module defers heavy imports until the call, so that an invalid setting is reported at once.
     """
 
     name: str
@@ -89,11 +89,7 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings of the command.
-
-        If a training run starts from the weights of a model (setting `start`), its encoder settings are those of this
-        model.
-        """
+        """Return the checked settings; the encoder settings are those of the start model, if one is set."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
@@ -251,11 +247,8 @@ def register_commands() -> None:
 def run_program(schema: type[Any], work: Callable[[Any], object]) -> None:
     """Parse a program's settings from the command-line arguments, check them and run the program, without Hydra.
 
-    A user error ends the process with a one-line message and exit status 2.
-
-    Args:
-        schema: settings class; `--help` lists its fields.
-        work: function that takes the settings; it defers heavy imports, so that a user error is reported at once.
+    A user error ends the process with a one-line message and exit status 2. `--help` lists the fields of `schema`;
+    `work` defers heavy imports, so that a user error is reported at once.
     """
     prepare_process()
     _run_plain(schema, work)
@@ -291,9 +284,8 @@ def check_processes(name: str) -> None:
 def run_job(command: Command, composed: DictConfig) -> Any:
     """Run one job of a sweep; record a failure instead of raising it, so that the other jobs run.
 
-    Returns:
-        The command's return value. After a failure, the result is infinity, the worst value for a sampler that
-        minimises; NaN would make Optuna end the sweep.
+    After a failure, the result is infinity, the worst value for a sampler that minimises; NaN would make Optuna end the
+    sweep.
     """
     from hydra.errors import HydraException
 
@@ -348,10 +340,7 @@ def user_errors_exit() -> Iterator[None]:
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
-    """Return the exception classes of user errors.
-
-    Hydra's exceptions are included only if Hydra has already been imported, because its import takes 0.05 s.
-    """
+    """Return the exceptions of user errors; those of Hydra only if it is already imported, which takes 0.05 s."""
     hydra_errors = sys.modules.get("hydra.errors")
     return (UserError, OmegaConfBaseException, *([hydra_errors.HydraException] if hydra_errors else []))
 

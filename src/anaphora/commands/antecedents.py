@@ -50,7 +50,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     Returns:
         Content of `antecedents.json`: "source", "run", "settings", "split", "passages" (number of texts, by split),
         "development_items", "left_out" (number of items without an antecedent before the mention), "untrained_models"
-        (number of untrained models) and "rows" (see `selection_table`).
+        (their number) and "rows" (see `selection_table`).
 
     Raises:
         UserError: `data` is not set for a model that is not a run; the split `dev` or the evaluated split has no

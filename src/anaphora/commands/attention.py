@@ -98,10 +98,7 @@ class AttentionQuery(RunHead, SentenceOrItems):
 
 
 def attention(settings: AttentionQuery) -> None:
-    """Write the attention in a text as an HTML page or a table, or draw pictures.
-
-    With a page or a table, the heads in which the pronoun attends most to each given candidate are printed, too.
-    """
+    """Write the attention in a text as an HTML page or a table (`show_text`), or draw pictures."""
     if settings.draws:
         draw_pictures(settings)
     else:
@@ -109,9 +106,7 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the attention in a text as an HTML page or a table.
-
-    If candidates are given, also print the heads in which the pronoun attends most to each of them.
+    """Write the attention in a text as a page or a table, and print the heads with most weight on given candidates.
 
     Raises:
         UserError: the file cannot be written; also the errors of `anaphora.attention`.
@@ -226,9 +221,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
 
 
 def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Run the model on one sentence, and return a function that draws the attention in one head.
-
-    The function returns two figures: a heat map of the sentence, and the pronoun's attention row.
+    """Run the model on one sentence; return a function that draws a heat map and the pronoun's row in one head.
 
     Raises:
         UserError: the sentence is invalid or too long for the model, the head in the settings does not exist, or no
@@ -255,8 +248,7 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
     """Return a function like that of `sentence_figures`, for a `transformers` model that was not trained as a run.
 
     Raises:
-        UserError: the sentence is invalid or too long for the model, the model cannot be read, the head in the settings
-            does not exist, or no head is set and none was chosen on the development split.
+        UserError: the model cannot be read; also the errors of `sentence_figures`.
     """
     from anaphora.analysis.evidence.storage import head_chosen_in, no_head_error
     from anaphora.analysis.maps.words import word_map
@@ -280,10 +272,7 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """Return the figures of four report sections: scores, heads on the development split, quads, and training.
-
-    A quad is a scene in every combination of cue and candidate order. `headline` holds the scores of a run's heads.
-    """
+    """Return the figures of four report sections: scores, heads on the development split, quads, and training."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.sections import score_sections
@@ -297,9 +286,8 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's attention row in up to two sentences of each language.
 
-    These are the first main item (`Example.is_main`) in which the evaluated head gives the antecedent the most weight
-    of all candidates, and the first main item in which it does not. For the first of these two items, the head's whole
-    attention map is drawn too. `headline` holds the scores and the evaluated items of a run.
+    These are the first main item (`Example.is_main`) in which the evaluated head picks the antecedent, with the head's
+    whole attention map, and the first in which it does not.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

@@ -79,11 +79,8 @@ class ClusterFiles:
 def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     """Score the response against the key, print the table, and write it as CSV if `output` is set.
 
-    With `run`, the clusters that the model predicts are first written to `response`.
-
-    Returns:
-        One row for each measure, with "measure", "recall", "precision" and "f1" (from 0 to 1). The last row, "conll",
-        has only "f1", which is the mean F1 of MUC, B3 and CEAF-e.
+    With `run`, the clusters that the model predicts are first written to `response`. The rows have "measure", "recall",
+    "precision" and "f1" (from 0 to 1); the last, "conll", has only "f1", the mean F1 of MUC, B3 and CEAF-e.
 
     Raises:
         UserError: a file is missing or invalid or cannot be written, the files have different documents, the response
@@ -113,10 +110,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Predict clusters for the documents of the key, and return the documents with the predicted clusters.
-
-    These documents are also written to the file `response`.
-    """
+    """Return the documents of the key with predicted clusters, and write them to the file `response`."""
     from tqdm import tqdm
 
     from anaphora.base.console import say
@@ -140,14 +134,11 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
 def _predicted_clusters(
     model: AnyModel, document: ClusterDocument, forms: Collection[str], words: int
 ) -> list[list[Span]]:
-    """Predict the clusters of a document with gold mentions.
+    """Predict the clusters of a document with gold mentions, each as (index of first word, index of last word + 1).
 
     For each mention whose form, such as "pronoun", is in `forms`, the model chooses an earlier mention of the same
-    passage or none; the mention is linked to the chosen mention. Linked mentions form a cluster; a mention without
-    links is a cluster of its own. The model reads one passage of at most `words` words at a time.
-
-    Returns:
-        Clusters in the order of their first mentions, each mention as (index of first word, index of last word + 1).
+    passage of at most `words` words or none, to which it is linked. Linked mentions form a cluster; a mention without
+    links is one, too. Clusters are in the order of their first mentions.
     """
     from anaphora.api.pronoun_answers import answers
     from anaphora.data.corpora.clusters import coreference_document
@@ -174,11 +165,7 @@ def _span(mention: Mention) -> Span:
 def _matched(
     key: Sequence[ClusterDocument], response: Sequence[ClusterDocument]
 ) -> Iterator[tuple[ClusterDocument, ClusterDocument]]:
-    """Yield pairs of documents with the same words, one from the key and one from the response.
-
-    Raises:
-        UserError: a document of the key or of the response has no counterpart.
-    """
+    """Yield pairs of documents of key and response with the same words; raise UserError if one has no counterpart."""
     waiting: defaultdict[tuple[str, ...], list[ClusterDocument]] = defaultdict(list)
     for document in reversed(response):
         waiting[tuple(document.words)].append(document)

@@ -50,8 +50,7 @@ def corpus(settings: CorpusDescription) -> None:
     With `output`, the tables, the items and a dataset card are written to this folder.
 
     Raises:
-        UserError: the corpus cannot be read, or files in the folder that this command did not write would be
-            overwritten.
+        UserError: the corpus cannot be read, or files that this command did not write would be overwritten.
     """
     if settings.output is not None:
         _check_folder(settings.output)
@@ -161,11 +160,9 @@ def _describe(settings: CorpusDescription) -> None:
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
     """Print what the test items lack (quads, minimal pairs, enough templates or groups).
 
-    Without these, the verdict on whether a head picks antecedents cannot be "supported".
-
-    A quad is a scene in every combination of cue and candidate order. If no item of a user's own data has a cue
-    category (factor `kind`: "set" if the words alone decide, "role" if it matters who did what to whom), a note
-    explains how the items are treated.
+    Without these, the verdict on whether a head picks antecedents cannot be "supported". If no item of a user's own
+    data has a cue category (factor `kind`: "set" if the words alone decide, "role" if it matters who did what to whom),
+    a note explains how the items are treated.
     """
     from anaphora.analysis.scores.cells import claim_cells, clusters
     from anaphora.analysis.scores.quads import items_of_minimal_pairs, quads_of
@@ -274,11 +271,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on the licence of a corpus.
-
-    For files that the user provides, the sentence refers to the sources of these files; it also states the licence of
-    the published files, if it is known.
-    """
+    """Return a sentence on the licence of the user's sources and, if it is known, that of the published files."""
     from anaphora.data.corpora.division import origin_of
 
     if isinstance(data, data_settings.ControlledCorpus):
@@ -316,10 +309,7 @@ def _chance(example: Example) -> float:
 
 
 def contradictions(examples: Sequence[Example]) -> int:
-    """Count the items whose text and pronoun also occur in another item with a different antecedent.
-
-    Antecedents differ if a mention of an antecedent in one item is a mention of a wrong candidate in the other item.
-    """
+    """Count the items that have the text and pronoun of another item, whose wrong candidate is their antecedent."""
     right: defaultdict[Question, set[Span]] = defaultdict(set)
     wrong: defaultdict[Question, set[Span]] = defaultdict(set)
     for example in examples:
@@ -332,11 +322,10 @@ def contradictions(examples: Sequence[Example]) -> int:
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
     """Count items by split, language, cue category (`kind`), cue type and stratum (items built in the same way).
 
-    Returns:
-        One row per combination that occurs, sorted by split, language, kind and type: the numbers of items, of items
-        without an antecedent, of groups that stay in one split (`group_key`) and of templates; chance (mean share of
-        antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between
-        antecedent and pronoun in words. Templates and distances are None if no item has them.
+    Each combination that occurs has a row, sorted by split, language, kind and type: the numbers of items, of items
+    without an antecedent, of groups that stay in one split (`group_key`) and of templates; chance (mean share of
+    antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between antecedent
+    and pronoun in words. Templates and distances are None if no item has them.
     """
     from anaphora.data.corpora.division import group_key
 

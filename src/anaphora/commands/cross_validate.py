@@ -28,12 +28,9 @@ class CrossValidation:
 
 
 def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
-    """Predict each item's antecedent with the runs that were not trained on the item's fold, and print accuracies.
+    """Predict each item's antecedent with the runs that were not trained on its fold; print and return accuracies.
 
     If `output` is set, the table is also written as CSV.
-
-    Returns:
-        The rows of the table of accuracies.
 
     Raises:
         UserError: a run cannot be loaded, or the CSV cannot be written; also the errors of `check_folds` and

@@ -18,8 +18,7 @@ from anaphora.settings.run import Config
 def demo(config: Config) -> float | None:
     """Train a model if necessary, measure it, write attention rows, figures and a report, and print the main scores.
 
-    Returns:
-        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
+    In a job of a sweep, return the run's objective, which the sampler minimises; otherwise None.
 
     Raises:
         UserError: the data are texts without annotated pronouns, the model has no attention maps, or a sweep minimises

@@ -127,10 +127,7 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through, without suffix.
-
-    For a run, the name contains a hash of the settings.
-    """
+    """Return the default file name of a walk-through, without suffix; for a run, it contains a hash of the settings."""
     from anaphora.data.own_sentence import name_of_sentence
 
     if settings.run is None:
@@ -144,8 +141,8 @@ def build_walkthrough(settings: Explanation) -> Walkthrough:
 
     Raises:
         UserError: the run cannot be loaded, the example has no sentence for a run, or no head is set and none was
-            chosen on the development split. Also the errors of `load_calculation`, `walk_through_calculation`,
-            `example_from_query` and `walk_through_run`.
+            chosen. Also the errors of `load_calculation`, `walk_through_calculation`, `example_from_query` and
+            `walk_through_run`.
     """
     from anaphora.data.own_sentence import example_from_query, optional_example
     from anaphora.explain.calculation import walk_through_calculation

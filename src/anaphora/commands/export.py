@@ -105,7 +105,7 @@ def _write_bert(run: Run, settings: Export, folder: Path) -> None:
 def _write_run(run: Run, licence: str | None, folder: Path) -> None:
     """Write the whole run, a model card, and the run's training.json, calibration and test scores, where they exist.
 
-    If a head was chosen for each language, the scores are in the folders "en" and "zh".
+    Scores of a head chosen for each language are in the folders "en" and "zh".
     """
     from anaphora.analysis.evidence.storage import calibration_paths, metrics_path, read_evidence
     from anaphora.report.cards import CARD, model_card

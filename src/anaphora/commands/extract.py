@@ -74,8 +74,8 @@ def extract(settings: Extraction) -> None:
     Raises:
         UserError: rows of other data would be mixed with those of the run's own data, a setting applies only to texts
             without annotated pronouns, none of `words` occurs in any text, the split is empty or too small for the
-            number of shards, the sentence is invalid, a text is too long for the model, or the model has no attention
-            maps. Also the errors of `held_output`.
+            shards, the sentence is invalid, a text is too long for the model, or the model has no attention maps. Also
+            the errors of `held_output`.
     """
     from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
     from anaphora.data.own_sentence import name_of_sentence
@@ -194,9 +194,9 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:
-    """Return the settings and hashes that determine the content of the extracted file.
+    """Return the settings and hashes that determine the extracted file, or None for a user's own sentence.
 
-    The result is None for the user's own sentence, whose file is always written anew.
+    The file of a user's own sentence is always written anew.
     """
     from anaphora.runs.items import analysis_code_digest, model_digest
 

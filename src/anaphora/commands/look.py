@@ -50,10 +50,9 @@ class LivePage:
 def look(settings: LivePage) -> None:
     """Show attention weights and predicted antecedents, on a page served on localhost or, for `text`, in the terminal.
 
-    If `text` is set, `print_sentence` prints the result for this text, and no page is served. Otherwise the page is
-    served until Ctrl+C, and opens in the browser if there is a display. If there is no display, `print_sentence` first
-    prints the result for an example sentence, provided that the first model is a run in which a head was chosen for the
-    language of the sentence.
+    For `text`, `print_sentence` prints the result, and no page is served. Otherwise the page is served until Ctrl+C,
+    and opens in the browser. Without a display, an example sentence is printed first, if the first model is a run with
+    a head chosen for its language.
 
     Raises:
         UserError: a model does not exist, the port cannot be used, or `print_sentence` fails.
@@ -90,18 +89,12 @@ def look(settings: LivePage) -> None:
 
 
 def has_display() -> bool:
-    """Return whether a browser can open a window.
-
-    On Linux this requires that the environment variable DISPLAY or WAYLAND_DISPLAY is set.
-    """
+    """Return whether a browser can open a window; on Linux, this needs DISPLAY or WAYLAND_DISPLAY."""
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def print_sentence(run: OpenRun, text: str, pronoun: str | None, candidates: Sequence[str]) -> None:
-    """Print a sentence, the antecedent that the run predicts, and the largest attention weights of the pronoun.
-
-    The output is in the language of the interface.
-    """
+    """Print a sentence, the run's answer and the pronoun's largest weights, in the language of the interface."""
     from rich.console import Console
 
     from anaphora.base.translation import interface_language, spoken_in

@@ -66,17 +66,11 @@ class Report(EvidencePlan):
 
     @property
     def atlas_folder(self) -> Path:
-        """Return the folder of an atlas (a comparison of models).
-
-        The measurements for the atlas are stored there too, and later atlases reuse them.
-        """
+        """Return the folder of an atlas (a comparison of models), whose measurements later atlases reuse."""
         return Path(self.output or "outputs/atlas")
 
     def sources(self) -> dict[str, Data]:
-        """Return the data settings of each corpus of an atlas (a comparison of models), keyed by corpus name.
-
-        The corpus of the setting `data`, by default the built-in corpus, is the first; the corpora of the setting
-        `corpora` follow.
+        """Return the data settings of each corpus of an atlas: that of `data`, by default built-in, then `corpora`.
 
         Raises:
             UserError: an element of `corpora` is not of the form corpus:path, the settings of a corpus are invalid, or
@@ -116,12 +110,9 @@ _OF_ATLASES = ("data", "corpora", "causal_items")
 def report(settings: Report) -> list[Path]:
     """Measure missing scores, and write a self-contained HTML report on one or several runs, with figures and tables.
 
-    If `output` ends in .csv, a table that summarises the stored scores of several runs is written instead. Otherwise,
-    if a model is not a run of this package, or if `data` or `corpora` is set, an HTML page that compares the heads of
-    models (an atlas) is written instead.
-
-    Returns:
-        The path of the page in each language (English first), of the CSV table, or of the atlas.
+    If `output` ends in .csv, a table of the stored scores of several runs is written instead. Otherwise, if a
+    model is not a run of this package, or if `data` or `corpora` is set, an atlas is written (`draw_atlas`). The path
+    is that of the page in each language (English first), of the table, or of the atlas.
 
     Raises:
         UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or
@@ -194,11 +185,7 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's results.
-
-    By default this is the run directory. If the run directory is not writable and `output` is set, it is a subfolder of
-    `output`.
-    """
+    """Return the folder for a run's results: its directory or, if that is not writable, a subfolder of `output`."""
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

@@ -13,12 +13,12 @@ from anaphora.studies.plan import StudyPlan
 def study(plan: StudyPlan) -> None:
     """Run the jobs of a study and write an HTML page with the results.
 
-    The settings of each cell (a training configuration, run with every seed) are composed from the files in the
-    command's configuration folder and the overrides in `plan`.
+    The settings of each cell (a training configuration, run with every seed) are composed from configuration files and
+    `plan`.
 
     Raises:
-        FailedRunsError: a run failed. If `plan.only` names cells, failed runs of other cells do not count. The error
-            is raised after the page is written.
+        FailedRunsError: a run failed. If `plan.only` names cells, failed runs of other cells do not count. The error is
+            raised after the page is written.
         UserError: `run_study` fails.
     """
     from anaphora.studies.run import run_study

@@ -16,11 +16,8 @@ from anaphora.settings.run import Config
 def train(config: Config) -> float | None:
     """Train an encoder and print the path of its run directory.
 
-    A job of a sweep prints no path. If the run directory of such a job exists, a finished run in it is not trained
-    again, and an unfinished run is resumed.
-
-    Returns:
-        In a job of a sweep, the run's objective, which the sampler minimises; otherwise None.
+    In a job of a sweep, no path is printed, a finished run is not trained again, and an unfinished one is resumed; the
+    run's objective, which the sampler minimises, is returned.
 
     Raises:
         UserError: the training fails. In a job of a sweep, the error is also raised if several processes were started,

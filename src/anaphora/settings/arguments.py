@@ -30,10 +30,9 @@ CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "co
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     """Parse `key=value` arguments into checked settings.
 
-    Brackets around a list are optional; an element with a comma needs quotes. A list must not be given twice; if any
-    other setting is given twice, the last value counts. A setting with variants, such as `data`, is given as the name
-    of a variant or of a YAML file in `configs`; further arguments can set the variant's own settings, as in
-    data=gap data.path=folder.
+    Brackets around a list are optional; an element with a comma needs quotes. A list must not be given twice; of any
+    other setting, the last value counts. A setting with variants, such as `data`, is given as the name of a variant or
+    of a YAML file in `configs`; further arguments set its own settings, as in data=gap data.path=folder.
 
     Raises:
         UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or
@@ -89,10 +88,10 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse the value of the setting `name` of the settings class `kind`, according to the type of this setting.
+    """Parse the value of the setting `name` of the settings class `kind`, according to its type.
 
-    The result is None, a string, or a list of strings. If the setting has variants or is a group of settings, `value`
-    is the name of a variant or of a YAML file, and the result is a dictionary of settings (`_preset`).
+    The result is None, a string, a list of strings or, for a group of settings or one with variants, a dictionary of
+    the settings in the variant or YAML file `value` (`_preset`).
     """
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
@@ -111,8 +110,8 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
     """Return the settings that <group>=<name> selects on the command line, as plain values.
 
-    These are the settings in the file configs/<group>/<name>.yaml. For a group with variants, the result is
-    {"kind": name} if `name` is a variant or there is no such file.
+    These are the settings in configs/<group>/<name>.yaml, or {"kind": name} if `name` is a variant or, in a group with
+    variants, there is no such file.
 
     Raises:
         UserError: there is no such file, and the group has no variants.
@@ -131,10 +130,7 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
 
 
 def inner_type(kind: Any, name: str) -> Any:
-    """Return the type of a setting (X for `X | None`); None if the class `kind` has no setting `name`.
-
-    An unknown setting raises no error here, but in `construct`.
-    """
+    """Return the type of a setting (X for `X | None`); None for an unknown one, which `construct` rejects."""
     is_group = dataclasses.is_dataclass(kind)
     hint = _type_hints(kind).get(name) if is_group else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]

@@ -57,11 +57,11 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Quote the file names in command-line arguments that Hydra would misread, and put lists in brackets.
 
-    For example, Hydra parses the file name 2024_10_05 as a number and rejects Chinese characters. A file name is not
-    changed if Hydra parses it as a string, null, list, dictionary or sweep, or if it refers to another setting
-    (`${...}`). Brackets are put only around lists of top-level settings; in a list of strings, the entries that Hydra
-    would not parse as strings are quoted. In a sweep, where commas separate the values for different jobs, lists are
-    not changed, and a file name is quoted only if Hydra parses it as a number.
+    For example, Hydra parses the file name 2024_10_05 as a number and rejects Chinese characters. File names stay
+    unchanged if Hydra parses them as a string, null, list, dictionary or sweep, or if they refer to another setting
+    (`${...}`). Brackets are put around lists of top-level settings, in which strings that Hydra would parse otherwise
+    are quoted. In a sweep, where commas separate the values for different jobs, lists are not changed, and a file name
+    is quoted only if Hydra parses it as a number.
     """
     names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
@@ -81,10 +81,9 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 def checked_resume(arguments: Sequence[str]) -> list[str]:
     """Check the arguments of `train` for resuming a run, and return them with some keys renamed.
 
-    The user gives new paths of moved data as `data.path=`, `data.also=` and `data.without=`. Hydra would need the kind
-    of the data for these keys, which is only in the run's stored settings, so they become `resume_data.path=`,
-    `resume_data.also=` and `resume_data.without=`. Without `resume=`, all arguments are returned unchanged and
-    unchecked.
+    New paths of moved data are given as `data.path=`, `data.also=` and `data.without=`, for which Hydra would need the
+    kind of the data, which is only in the stored settings; they become `resume_data.path=` and so on. Without
+    `resume=`, all arguments are returned unchanged and unchecked.
 
     Raises:
         UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.
@@ -112,7 +111,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 def _bracketed(value: str, of_texts: bool) -> str:
     """Put a list in brackets; return null, references to other settings (`${...}`) and function calls unchanged.
 
-    If `of_texts` is true, entries that Hydra would not parse as strings are quoted.
+    If `of_texts`, entries that Hydra would not parse as strings are quoted.
     """
     if not value or value == "null" or "${" in value or re.fullmatch(r"\w+\(.*\)", value):
         return value
@@ -196,8 +195,8 @@ def job_overrides() -> list[str]:
 def job_name(overrides: list[str]) -> str:
     """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    The name consists of the last overrides, as many as fit into `_LONGEST_NAME` characters, and a hash of all
-    overrides. In the name, the key of an override is shortened to its last part.
+    It consists of the last overrides, as many as fit into `_LONGEST_NAME` characters and with the last part of their
+    keys only, and a hash of all overrides.
     """
     shown: list[str] = []
     for override in reversed(overrides):
@@ -214,8 +213,8 @@ def job_name(overrides: list[str]) -> str:
 def sweep_failures(lines: list[str]) -> Iterator[None]:
     """Collect the failures of the sweep jobs in the `with` block; add one line for each failed job to `lines`.
 
-    The jobs record failures in a temporary subfolder of the working directory, or of the system's temporary directory
-    if the working directory is not writable.
+    The jobs record failures in a temporary subfolder of the working directory or, if that is not writable, of the
+    system's temporary directory.
     """
     # The machines of a cluster share the working directory but not /tmp. The first failing job creates the folder.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())

@@ -40,8 +40,8 @@ def check_types(types: Sequence[str], languages: Sequence[str]) -> None:
     """Check the cue types (an empty list means the default ones) and the languages of a built-in corpus.
 
     Raises:
-        UserError: the name of a cue type or language is unknown, there is no language, a language is given twice, or
-            none of the cue types exists in one of the languages.
+        UserError: a cue type or language is unknown, there is no language, a language is given twice, or none of the
+            cue types exists in one of the languages.
     """
     for language in languages:
         one_of("data.languages", language, LANGUAGES)

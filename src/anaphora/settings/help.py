@@ -43,11 +43,8 @@ _MOST_NAMED = 4
 class _Entry:
     """A setting in the help text.
 
-    Attributes:
-        key: dotted name of the setting, such as "model.width".
-        field: dataclass field of the setting.
-        owner: class that declares the field.
-        hint: type of the setting, or base class of its variants.
+    `key` is dotted, such as "model.width"; `owner` declares the field; `hint` is its type, or the base class of its
+    variants.
     """
 
     key: str
@@ -71,13 +68,8 @@ class _Entry:
 def help_page(name: str, about: str, example: str, schema: type[Any], groups: Mapping[str, str | None] | None) -> str:
     """Return the help text of a command.
 
-    Args:
-        name: name of the command.
-        about: description of the command.
-        example: command line that serves as an example.
-        schema: settings class of the command.
-        groups: default option of each config group. If it is given, the help text lists only the most used settings. If
-            it is None, since Hydra does not compose the settings, the help text lists all of them.
+    `about` describes the command `name`. If there are `groups`, with their default options, only the most used settings
+    are listed; if they are None, since Hydra does not compose the settings, all of them.
     """
     usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
     if groups is None:
@@ -116,11 +108,7 @@ def listed_groups(groups: Mapping[str, str | None]) -> str:
 
 
 def options_of(group: str) -> list[str]:
-    """Return the options of a config group.
-
-    These are the names of the YAML files of the group in `configs` and, for a slot (a part of a recipe with
-    interchangeable variants, such as `model/position`), the names of the variants.
-    """
+    """Return the options of a config group: its YAML files in `configs` and, for a slot, the names of the variants."""
     variants = VARIANTS[SLOTS[group].settings] if group in SLOTS else ()
     return list(dict.fromkeys([*variants, *sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))]))
 
@@ -128,10 +116,8 @@ def options_of(group: str) -> list[str]:
 def settings_below(schema: type[Any], topic: str) -> str:
     """Return the part of the help text for one topic.
 
-    Args:
-        schema: settings class of the command.
-        topic: "all" for all settings; the name of a setting or of a group of settings, such as "optimizer"; or the name
-            of a slot, such as "model/position", for a list of the variants.
+    It is "all", a setting, a group of settings, such as "optimizer", or a slot, such as "model/position", with its
+    variants.
 
     Raises:
         UserError: the command has no such group or setting.
@@ -153,10 +139,7 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return a text that lists the variants of a slot and then the settings of the variants.
-
-    A slot is a part of a recipe with interchangeable variants. A setting that several variants share is listed once.
-    """
+    """Return a text that lists the variants of a slot and then their settings, shared ones once."""
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -184,10 +167,7 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return the lines of a setting, with the name in the left column and the explanation in the right column.
-
-    If the name is too long for the left column, the explanation starts on the next line.
-    """
+    """Return the lines of a setting; after a name too long for its column, the explanation starts on the next line."""
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False
@@ -231,10 +211,7 @@ def comment_on(settings: type[Any], name: str) -> str:
 
 @functools.cache
 def _comments(declaring: type[Any]) -> dict[str, str]:
-    """Return the comment of each field of a class, keyed by the name of the field.
-
-    The comment is the one after the field on its lines or, if there is none, the one on the lines above the field.
-    """
+    """Return the comment of each field of a class: after the field or, if there is none, on the lines above."""
     source = inspect.getsource(declaring)
     behind: dict[int, str] = {}
     above: dict[int, str] = {}
@@ -259,12 +236,8 @@ def _comments(declaring: type[Any]) -> dict[str, str]:
 def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collection[str] | None = None) -> None:
     """Reject misspelt settings and settings in the wrong syntax; the error message shows the correct form.
 
-    Unknown keys that resemble no setting are ignored here; the parser rejects them later.
-
-    Args:
-        arguments: command-line arguments.
-        schema: settings class of the command.
-        groups: names of the config groups; None if Hydra does not compose the settings.
+    Unknown keys that resemble no setting are left to the parser. `groups` are the names of the config groups; None if
+    Hydra does not compose the settings.
 
     Raises:
         UserError: a setting is written as an option (`--steps 10`) or without an equals sign (`steps 10`), an unknown
@@ -290,9 +263,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Check that `model=` is not given to a command that works with models of any kind.
-
-    Such a command takes the name of a model as `run=` or `runs=`; `model=` would set parts of an encoder to be trained.
+    """Reject `model=`, which sets parts of an encoder to be trained, for a command that takes any model as `run=`.
 
     Raises:
         UserError: `model=` is given to such a command.
@@ -305,11 +276,7 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield all keys of a settings class.
-
-    These are the dotted names of the settings and of the groups of settings, the names of slots (such as
-    `model/position`), and the dotted names of the settings of all variants.
-    """
+    """Yield the dotted names of settings, groups and settings of all variants, and the names of slots, with slashes."""
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:
@@ -325,9 +292,8 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
     """Return the keys that a user may have meant by an unknown key.
 
-    Return only `typed` if it is a key. Otherwise return the keys that end with `typed`; if there are none, the keys
-    with the same last part; if there are none either, the most similar key or the keys with the most similar last part.
-    Return an empty list if no key is similar.
+    Return only `typed` if it is a key. Otherwise return the keys that end with it, or else those with the same last
+    part, or else the most similar key or the keys with the most similar last part, if any is similar.
     """
     typed = typed.replace("-", "_")
     last = _last(typed)
@@ -352,9 +318,6 @@ def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is
     """Reject a setting written as an option (`--steps 10`, `--steps=10`, `--steps`) or as a word (`steps 10`, `steps`).
 
     If Hydra composes the settings (`is_composed`), options that resemble no setting are rejected too.
-
-    Raises:
-        UserError: the argument has one of these forms.
     """
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys

@@ -1,8 +1,7 @@
 """Variants that are defined outside the package, and the source code that builds them.
 
-A variant is one of the interchangeable implementations of a part of a recipe, such as the position encoding;
-`settings.variants.register` adds one. This module does not import the settings of models and vocabularies, so code that
-only looks up variants can import it quickly.
+A variant is one of the interchangeable implementations of a part of a recipe; `settings.variants.register` adds one.
+This module is quick to import, since it does not import the settings of models and vocabularies.
 """
 
 from __future__ import annotations
@@ -17,12 +16,7 @@ from anaphora.base.errors import UserError
 
 @dataclass(frozen=True)
 class Registration:
-    """Registration of a variant that is defined outside the package.
-
-    Attributes:
-        option: command-line option that selects the variant, such as "model/position=decay".
-        build: function that builds the variant.
-    """
+    """Function that builds a variant from outside the package, with its option, such as "model/position=decay"."""
 
     option: str
     build: Callable[..., Any]

@@ -98,10 +98,7 @@ class Config:
 
     @property
     def has_validation_loss(self) -> bool:
-        """Return whether a loss is measured at validation.
-
-        This is the case if the model has a prediction head or the data are texts without pronouns (`TextCorpus`).
-        """
+        """Return whether a loss is measured at validation: with a prediction head, or on texts without pronouns."""
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
@@ -114,8 +111,7 @@ class Config:
     def supervises(self, layer: int, head: int) -> bool:
         """Return whether a training loss is computed directly from the attention weights of a head.
 
-        This is the case if the head is one of those with attention supervision, or if the model predicts from the
-        attention weights of this head.
+        This is so with attention supervision of the head, or if the model predicts from its attention weights.
         """
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
@@ -139,9 +135,7 @@ class Config:
             )
 
     def check_model(self) -> None:
-        """Check that the encoder is not too large and that the other settings are compatible with it.
-
-        These are the settings of task, optimizer, objective and compilation.
+        """Check that the encoder is not too large and fits the settings of task, optimizer, objective and compilation.
 
         Raises:
             ValueError: a setting is invalid; the message names the setting, its value and what is allowed.
@@ -215,11 +209,7 @@ class Config:
 
 
 def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task) -> None:
-    """Check that the data have the pronouns, candidates or labels that the task needs.
-
-    Raises:
-        ValueError: the data do not have what the task needs.
-    """
+    """Check that the data have the pronouns, candidates or labels that the task needs; raise ValueError if not."""
     head = f"task.prediction={task.prediction.kind}"
     if isinstance(data, data_settings.TextCorpus):
         if not isinstance(task.prediction, prediction_settings.NoPrediction | prediction_settings.Label):
@@ -243,8 +233,7 @@ def same_settings(stored: Config, wanted: Config) -> bool:
     """Return whether two runs have the same settings, apart from those that change only rounding or dropout masks.
 
     Not compared are the name, the output folder, the objective, and the settings of `trainer` that are not in
-    `DECIDE_RESULTS`. If `wanted` lists no labels for classification, the labels of `stored`, which training took from
-    the data, are not compared either.
+    `DECIDE_RESULTS`; nor, if `wanted` lists none, the labels of `stored`, which training took from the data.
     """
     head, wanted_head = stored.task.prediction, wanted.task.prediction
     takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels
@@ -261,12 +250,8 @@ def same_settings(stored: Config, wanted: Config) -> bool:
 def load_yaml(path: Path, missing: str) -> Any:
     """Return the content of a YAML file as OmegaConf containers.
 
-    Args:
-        path: path of the file.
-        missing: error message if the file does not exist.
-
     Raises:
-        UserError: the file does not exist or is not YAML.
+        UserError: the file does not exist, with the message `missing`, or is not YAML.
     """
     try:
         return OmegaConf.load(path)
@@ -297,9 +282,7 @@ def read_config(path: Path) -> Config:
 def from_plain(plain: Mapping[str, Any], place: str) -> Config:
     """Return the settings of a run from nested dictionaries and lists of strings, numbers and None.
 
-    Args:
-        plain: values of the settings, by name.
-        place: file or other source of the settings, for error messages.
+    `place` is the file or other source of the settings, for error messages.
 
     Raises:
         UserError: a setting is unknown or invalid, or contains an interpolation (${...}).
@@ -324,8 +307,7 @@ def _refuse_interpolations(plain: Any, place: str = "") -> None:
 def to_plain(config: Config) -> dict[str, Any]:
     """Return settings as nested dictionaries and lists, which `from_plain` can read.
 
-    `resume_data` is left out, since it only gives new paths when a run is resumed and must change neither the file with
-    the settings nor their hash.
+    `resume_data` is left out, since new paths of moved data must change neither the settings file nor its hash.
     """
     return {name: value for name, value in dataclasses.asdict(config).items() if name != "resume_data"}
 

@@ -122,11 +122,7 @@ class ValueCurriculum:
     def hidden_share(self, step: int, steps: int) -> float:
         """Return the weight s of the layer's input in the interpolation, from 0 to 1.
 
-        The weight is 0 up to step `start` * `steps` and exactly 1 from step `end` * `steps` on.
-
-        Args:
-            step: index of the training step.
-            steps: total number of training steps.
+        It is 0 up to step `start` * `steps` and exactly 1 from step `end` * `steps` on.
         """
         start, end = self.start * steps, self.end * steps
         if step >= end:

@@ -1,7 +1,7 @@
 """Construction and checks of typed settings from nested dictionaries, without slow imports such as torch or Hydra.
 
-If a part of a recipe has several variants (position encoding, corpus, prediction head), the value of `kind` selects the
-settings class. `variants.register` adds a variant from outside the package.
+If a part of a recipe has several variants (position encoding, corpus, prediction head), `kind` selects the settings
+class. `variants.register` adds a variant from outside the package.
 """
 
 from __future__ import annotations
@@ -50,10 +50,8 @@ def resolve(composed: DictConfig, as_a: type[Setting]) -> Setting:
 def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> Setting:
     """Construct an instance of a settings class from nested dictionaries and lists.
 
-    Args:
-        settings: settings class; if it has variants, the value of `kind` in `plain` selects the variant.
-        plain: values by name.
-        path: dotted name of the group that the settings belong to, for error messages; "" at the top level.
+    If `settings` has variants, `kind` in `plain` selects one. `path` is the dotted name of the group that the settings
+    belong to, for error messages; "" at the top level.
 
     Raises:
         UserError: a setting is unknown, missing or invalid; the message names its dotted name, its value and what is
@@ -98,10 +96,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
 
 
 def _from_home(value: Any) -> Any:
-    """Expand a leading ~ in a path or in a list of paths, since the shell does not always do so.
-
-    Other users' homes (~name) are not expanded.
-    """
+    """Expand a leading ~, but not ~name, in a path or in a list of paths, since the shell does not always do so."""
     if isinstance(value, list):
         return [_from_home(one) for one in value]
     is_in_home = isinstance(value, str) and (value == "~" or value.startswith("~/"))
@@ -158,8 +153,8 @@ def _is_of(hint: Any, value: Any) -> bool:
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
     """Check the strings of a setting, whose value is a string, a list or anything else.
 
-    A string must not contain invalid characters or "${", which begins a reference to another setting. It must not be
-    blank unless `blank_is_default`. A list must not contain the same string or integer twice.
+    No string may contain invalid characters or "${", which begins a reference to another setting, or be blank unless
+    `blank_is_default`. A list must not contain the same string or integer twice.
 
     Raises:
         UserError: the value violates one of these rules.

@@ -1,9 +1,8 @@
 """Variants of each slot, and registration of variants that are defined outside the package.
 
 A slot is a part of a recipe with interchangeable variants, such as the position encoding. The method `build` of a
-variant's settings class imports the module that implements the variant, so that an invalid setting is reported before
-torch is imported. A variant can only be registered by code: a run's settings file contains the names of variants and
-their settings, and loading a run imports no code.
+variant's settings imports its module, so that an invalid setting is reported before torch is imported. Only code can
+register a variant: a run's settings file has names and settings of variants, and loading it imports no code.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ SLOTS: dict[str, RecipeSlot] = {
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:
     """Return the variants of a slot: the subclasses of `base` in the same module, keyed by their `kind`.
 
-    Left out are abstract base classes, which do not define their own `kind`, and `NoData`, which users cannot select.
+    Classes without their own `kind`, and `NoData`, which users cannot select, are left out.
     """
     module = vars(sys.modules[base.__module__]).values()
     below: list[type[Any]] = [one for one in module if isinstance(one, type) and issubclass(one, base)]
@@ -133,11 +132,7 @@ def _qualified_name(settings: type[Any]) -> tuple[str, str]:
 
 
 def _checked(build: Callable[..., Any], option: str, slot: RecipeSlot) -> Callable[..., Any]:
-    """Wrap a build function to check its return value.
-
-    The wrapper raises a `UserError` if the value is not an instance of the slot's class or lacks one of the slot's
-    methods.
-    """
+    """Wrap a build function; raise UserError unless its result is of the slot's class and has the slot's methods."""
 
     @functools.wraps(build)
     def checked(*arguments: Any, **named: Any) -> Any:

@@ -28,10 +28,8 @@ class Vocabulary:
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
         """Learn the vocabulary from the training texts.
 
-        Args:
-            texts: training texts.
-            words: words that a word vocabulary also contains, for instance Chinese words, which no spaces separate in
-                the texts; the other vocabularies ignore them.
+        A word vocabulary also contains `words`, for instance Chinese words, which no spaces separate in the texts; the
+        other vocabularies ignore them.
         """
         raise UserError(f"vocabulary.kind ({self.kind!r}) is not one that can be built")
 

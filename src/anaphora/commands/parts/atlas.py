@@ -144,7 +144,7 @@ def with_tasks(
 def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """Return the table rows in the file `path` if they are up to date; otherwise compute, store and return new rows.
 
-    Stored rows are up to date if their provenance equals `about`: they come from the same weights, items and code.
+    Stored rows are up to date if they have the provenance `about`: the same weights, items and code.
     """
     try:
         stored = read_json(path, {"about": {str: object}, "rows": [{str: object}]})
@@ -177,10 +177,10 @@ def _provenance(model: AnyModel, splits: EvaluationSplits, settings: Report) -> 
 def _stored_evidence(
     model: AnyModel, folder: Path, splits: EvaluationSplits, provenance: Provenance
 ) -> tuple[Evidence, Heads] | None:
-    """Return the stored scores of a model's chosen head (`Evidence`), and the candidate accuracies of all heads.
+    """Return the stored scores of a model's chosen head, and the candidate accuracies of all heads.
 
-    For a run, the run directory is searched first. Then, for any model, the folder of an earlier comparison (atlas) is
-    searched. The result is None if neither contains scores from the same weights, items and code.
+    They come from the directory of a run or else from an earlier atlas; None if neither has scores from the same
+    weights, items and code.
     """
     if isinstance(model, OpenRun):
         own = current_evidence(model.run, splits)
@@ -190,10 +190,7 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the scores (`Evidence`) that an earlier atlas stored in a folder, and the accuracies of all heads.
-
-    The result is None if the folder has no such scores, or if their provenance (weights, items and code) differs.
-    """
+    """Return the scores that an earlier atlas stored, and all heads' accuracies; None if none have this provenance."""
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

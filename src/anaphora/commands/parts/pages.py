@@ -48,11 +48,7 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Return the folder of the report page.
-
-    This is the setting `output` if it is given. Otherwise the folder is the run directory if there is one run, and the
-    folder `report` beside the first run directory if there are several runs.
-    """
+    """Return the folder of the report page: `output`, the run's directory, or `report` beside the first of several."""
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 
@@ -60,10 +56,8 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
     """Write the report on one or several runs, with figures and tables, as an HTML page in each requested language.
 
-    Outdated tables are removed. Outdated figures are removed too, unless the folder has a report on another split.
-
-    Returns:
-        The paths of the pages, which link to one another.
+    Outdated tables are removed. Outdated figures are removed too, unless the folder has a report on another split. The
+    paths of the pages, which link to one another, are returned.
     """
     for of_run in evidence:
         _write_tables(of_run.folder, of_run.evidence, settings.split)
@@ -122,15 +116,12 @@ def report_on_records(
 ) -> Evidence:
     """Write the report on an external model to a folder: `report.html`, `metrics.json` and the tables.
 
-    For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`.
+    For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`; the evidence in the
+    latter is returned. Most arguments are those of `evidence_from_records`.
 
     Args:
-        development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
         maps: attention maps (L, H, T, T) of some of the `measured` records, query token first, keyed by the index of
             the record in `measured`. Without maps, the page has no example sentences and no interactive explorer.
-
-    Returns:
-        The evidence in `metrics.json`.
 
     Raises:
         UserError: `evidence_from_records` fails, an attention map does not fit its record, or the folder has the files
@@ -165,10 +156,7 @@ def _page_stem(split: str) -> str:
 
 
 def _write_tables(folder: Path, evidence: Evidence, split: str) -> None:
-    """Write the tables of `every_table` as CSV files.
-
-    A table without rows is not written; if an earlier report wrote this table, its file is removed.
-    """
+    """Write the tables of `every_table` as CSV files, and remove earlier files of tables that have no rows now."""
     for name, rows in every_table(evidence).items():
         _write_or_remove(folder / "tables" / f"{name}_{split}.csv", rows)
 
@@ -183,7 +171,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
     """Remove figures of an earlier report that were not drawn again, unless the folder has a report on another split.
 
-    `pages` are the file names of the new pages, and `drawn` the paths of the new figures, without suffixes.
+    `pages` are the names of the new pages, and `drawn` the paths of the new figures, without suffixes.
     """
     if any(other.name not in pages for other in folder.glob("report*.html")):
         return
@@ -238,7 +226,7 @@ def report_run(
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     """Print and return the divergence between the attention rows of each pair of runs, by language.
 
-    The result is empty if there is only one run, or if the runs differ in their items or in the words of an item.
+    There is none for one run, or if the runs differ in their items or in an item's words.
     """
     if len(evidence) < 2:
         return []

@@ -54,19 +54,12 @@ def sentence_of(settings: SentenceOrItems) -> Example:
 
 
 def named_head(settings: RunHead) -> Head | None:
-    """Return the head that the settings name, or None if they name no head.
-
-    It is not checked whether the model has this head.
-    """
+    """Return the head that the settings name, if any, without checking that the model has it."""
     return None if settings.layer is None or settings.head is None else Head(settings.layer, settings.head)
 
 
 def scored_evidence(run: str, split: str) -> Evidence:
-    """Return the stored scores (`Evidence`) of a run, measured on a split.
-
-    Raises:
-        UserError: the run has not been scored on the split, or the file is invalid.
-    """
+    """Return the stored scores of a run on a split; raise UserError if there are none or the file is invalid."""
     folder = measured_folder(run)
     stored = read_evidence(folder, split, run)
     if stored is None:
@@ -78,20 +71,12 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the folder with the stored scores of a run.
-
-    For a local run this is the run directory. For a published run, which is the shipped run or a run on the Hub, it is
-    the folder with the scores of this run that were measured on this machine.
-    """
+    """Return the folder with a run's scores: its directory, or, for a published run, the folder of local results."""
     return results_folder(run) if run == shipped.SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
-    """Return the head that the settings name, or None if they name no head.
-
-    Raises:
-        UserError: the run does not have this head.
-    """
+    """Return the head that the settings name, if any; raise UserError if the run does not have it."""
     model, head = run.config.model, named_head(settings)
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
@@ -113,10 +98,9 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Call `check_place_of_other_data` if results on the given data could overwrite those on the run's own data.
+    """Call `check_place_of_other_data` if result files on other data could have the same names as those of the run.
 
-    This is possible if both data sets are text corpora, or if neither is a text corpus. Otherwise the result files have
-    different names, and nothing is checked.
+    They could if both data sets are text corpora, or if neither is.
     """
     if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
         check_place_of_other_data(run, settings, place)
@@ -125,8 +109,8 @@ def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
     """Check that results on other data are not written among the results on the run's own data.
 
-    Nothing is checked for pretrained weights, whose training data are not known here, and for the run that comes with
-    the package. `place` is the value of `output` that the error message suggests.
+    Nothing is checked for pretrained weights, whose training data are unknown, and for the packaged run. `place` is the
+    value of `output` that the error message suggests.
 
     Raises:
         UserError: `output` is not set, or is the run directory or one of its subfolders for the run's own files.
@@ -163,11 +147,8 @@ def check_folder_name(output: str) -> None:
 def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
     """Lock a command's output folder while its files are written, and yield the folder.
 
-    Args:
-        output: the command's setting `output`; None for the default folder.
-        default: folder that is used if `output` is not set.
-        model: the run whose results are written, or the name of another model whose results are written.
-        place: value of `output` that the error message suggests.
+    The folder is `output`, or `default` if it is None. The results are those of `model`. `place` is the value of
+    `output` that the error message suggests.
 
     Raises:
         UserError: the folder belongs to another run, is locked by another process or is not writable, or its name ends
@@ -196,10 +177,7 @@ def check_table(output: str | None) -> None:
 
 
 def write_table(output: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows of a command's table to the CSV file `output`, and print the path of the file.
-
-    If `output` is not set, nothing is written or printed.
-    """
+    """Write the rows of a command's table to the CSV file `output`, if it is set, and print its path."""
     if output:
         write_csv(Path(output), rows)
         say(_("table {path}").format(path=output))
@@ -223,13 +201,10 @@ def check_names_differ(runs: Sequence[Run]) -> None:
 
 
 def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress, keep_rows: bool = True) -> Headline:
-    """Measure one head of a run on the requested split.
+    """Measure the head that the settings name, or one chosen on the development split, on the requested split.
 
-    If the settings name a head, this head is measured. If they do not, a head is chosen on the development split.
-
-    Args:
-        untrained: number of randomly initialised models to measure as a control.
-        keep_rows: whether the result retains the attention rows of the evaluated items.
+    `untrained` is the number of randomly initialised models to measure as a control. `keep_rows` retains the attention
+    rows of the evaluated items.
 
     Raises:
         UserError: the run has no such head, or `evaluation_splits` or `measure_headline` fails.
@@ -248,7 +223,7 @@ def headline_of(run: Run, settings: RunHead, untrained: int, progress: Progress,
 def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
     """Print the expected duration of `passes` forward passes of a model on the CPU over the long texts in `examples`.
 
-    A text of at least `_LONG_TEXT` characters is long. A duration below `_LONG_WAIT` seconds is not printed.
+    Texts of at least `_LONG_TEXT` characters are long. A duration below `_LONG_WAIT` seconds is not printed.
     """
     texts = [example.text for example in examples if len(example.text) >= _LONG_TEXT]
     if not texts or not run.model.encoder.has_maps or run.model.device.type != "cpu":
@@ -261,19 +236,14 @@ def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether a name refers to a local or Hub model that is not a run of this package.
-
-    The result is always False if `transformers` is not installed.
-    """
+    """Return whether a local or Hub model is no run of this package; False if `transformers` is not installed."""
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
 
 
 def open_run_or_model(name: str, device: Device) -> AnyModel:
-    """Open a run or a `transformers` model.
-
-    If the library `transformers` is not installed, every model is opened as a run, pretrained weights included.
+    """Open a run or a `transformers` model; without the library `transformers`, open all as runs.
 
     Raises:
         UserError: the model does not exist.

@@ -58,10 +58,7 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 @in_language_of_messages
 def print_contradictions(count: int, split: str) -> None:
-    """Print the number of contradictory items of a split, unless it is 0.
-
-    Such an item has the same text and the same pronoun as another item of the split, but a different antecedent.
-    """
+    """Print the number of items with the text and pronoun of another, but a different antecedent, unless it is 0."""
     if count:
         print_phrase(
             N_(
@@ -84,11 +81,7 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 
 @in_language_of_messages
 def print_answer_note(run: Run, answers: Answers | None) -> None:
-    """Print a note on the answers of a run, which are the antecedents that it predicts.
-
-    If `answers` is None, the note says why the run predicts no antecedents. Otherwise it says in how many items a right
-    and a wrong candidate have the same score; if there is no such item, nothing is printed.
-    """
+    """Print why a run predicts no antecedents (`answers` is None), or else its number of undecided items."""
     if answers is None:
         console.print(no_pronoun_answers(run).translated(), soft_wrap=True)
     else:
@@ -111,10 +104,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_fitted_here(data: str, split: str) -> None:
-    """Print that the temperatures were fitted on the measured split.
-
-    The calibration error after temperature scaling is therefore not an estimate for unseen items.
-    """
+    """Print that the temperatures were fitted here: the calibration error is then no estimate for unseen items."""
     print_phrase(
         N_(
             "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
@@ -173,11 +163,10 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
 def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
     """Print the rows of `accuracy_table`: for each value of a factor, one row for the model and one for each baseline.
 
-    A factor is an attribute of items by which results are grouped. These columns are printed only if they have values:
-    "runs" (lowest and highest accuracy of the runs), "silent" (share of answers "none of them") and "contrast"
-    (difference between the accuracies for the two values of a factor). The column "decisions" (share of candidates
-    for which it is decided correctly whether they are antecedents) is printed only if there is a row for the baseline
-    that always answers "none of them".
+    These columns are printed only if they have values: "runs" (lowest and highest accuracy of the runs), "silent"
+    (share of answers "none of them") and "contrast" (difference between the accuracies for the two values of a factor).
+    "decisions" (share of candidates for which it is decided correctly whether they are antecedents) is printed only
+    with the baseline that always answers "none of them".
     """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
@@ -213,10 +202,9 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
 
 def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """Format a share, from 0 to 1, in percent with its confidence interval.
+    """Format the share `row[name]`, from 0 to 1, in percent with its confidence interval, if it has one.
 
-    The share is `row[name]`. `ends` are the columns with the bounds of the interval, by default "<name>_low" and
-    "<name>_high". If a bound is None, the interval is left out.
+    `ends` are the columns with the bounds, by default "<name>_low" and "<name>_high".
     """
     low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
     return format_percent(row[name], None if low is None or high is None else (low, high))
@@ -247,8 +235,7 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
     """Print rows as a table without empty columns; each word of a heading is on its own line.
 
-    `shortcuts` are the names of the columns with the results of a shortcut baseline. The heading of such a column is
-    the display name of the baseline.
+    `shortcuts` are the names of columns of shortcut baselines, which are headed by their display names.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]

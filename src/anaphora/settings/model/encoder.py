@@ -30,10 +30,7 @@ class FeedForward:
         at_least("model.feed_forward.expansion", self.expansion, 0.25)
 
     def build(self, width: int) -> networks.FeedForward | networks.SwiGlu:
-        """Build the feed-forward network.
-
-        Its method `inside` returns the activations of the hidden layer: (B, T, W) -> (B, T, hidden).
-        """
+        """Build the network; its `inside` returns the activations of the hidden layer: (B, T, W) -> (B, T, hidden)."""
         raise UserError(f"model.feed_forward.kind ({self.kind!r}) is not one that this encoder can build")
 
     def hidden_features(self, width: int) -> int:
@@ -203,11 +200,7 @@ class Model:
 
 
 def check_length(chosen: Model, longest: int) -> None:
-    """Check that the position encoding allows a text of `longest` tokens.
-
-    Raises:
-        UserError: the text is longer than the maximum length of the position encoding.
-    """
+    """Check that the position encoding allows a text of `longest` tokens; raise UserError if it is too long."""
     limit = chosen.position.longest_text
     if limit is not None and longest > limit:
         message = N_("a text of {tokens} tokens is longer than model.position.max_length ({most})")

@@ -25,11 +25,7 @@ class Position:
         raise UserError(f"model.position.kind ({self.kind!r}) is not one that this encoder can build")
 
     def check_shape(self, width: int, heads: int) -> None:
-        """Check that the encoding fits an encoder of this width and number of heads.
-
-        Raises:
-            ValueError: the encoding does not fit; the message names the setting.
-        """
+        """Check that the encoding fits an encoder of this shape; raise ValueError that names the setting if not."""
 
     @property
     def longest_text(self) -> int | None:

@@ -28,9 +28,7 @@ class Prediction:
     def build(self, model: Model, output: nn.Module) -> modules.PredictionHead:
         """Build the prediction head.
 
-        Args:
-            model: settings of the encoder.
-            output: layer that maps hidden states to logits over the vocabulary, (..., W) -> (..., V).
+        `output` maps hidden states to logits over the vocabulary, (..., W) -> (..., V).
         """
         raise UserError(f"task.prediction.kind ({self.kind!r}) is not one that can be built")
 
@@ -158,7 +156,6 @@ def slots_of(prediction: Prediction) -> int:
 def reads_candidates(prediction: Prediction) -> bool:
     """Return whether a prediction head compares the hidden states of the pronoun and the candidates.
 
-    Such a prediction head can work even if the pronoun does not attend to the candidates, unlike a prediction head that
-    reads attention weights.
+    Unlike one that reads attention weights, it can work even if the pronoun does not attend to the candidates.
     """
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
