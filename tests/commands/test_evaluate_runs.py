@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from anaphora.analysis.tasks.task_accuracy import MODEL, OWN_FOLDS_SUFFIX, answer_transfer
 from anaphora.base.errors import UserError
-from anaphora.commands.evaluate import Evaluation, evaluate_runs
+from anaphora.commands.evaluate import Evaluation, evaluate, evaluate_runs
 from anaphora.data.example import Example
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import load
@@ -101,6 +102,20 @@ def test_runs_that_cannot_be_put_into_one_row_are_refused(
         evaluate_runs(Evaluation(runs=[str(finished), str(longer)], data=other))
     with pytest.raises(UserError, match="no item that the runs have not seen"):
         evaluate_runs(Evaluation(runs=[str(finished)], data=OwnExamples(path=str(table))))
+
+
+def test_runs_whose_data_are_gone_are_compared_in_their_folder_or_each_is_measured_alone(
+    finished: Path, other: OwnExamples, table: Path, tmp_path: Path
+) -> None:
+    """The comparison leaves out what the runs have seen, so naming other data does not help."""
+    moved = tmp_path / "run"
+    shutil.copytree(finished, moved)
+    config = moved / "config.yaml"
+    config.write_text(config.read_text(encoding="utf-8").replace(str(table), "gone.jsonl"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"measure the run alone \(run=\.\.\.\) on other data"):
+        evaluate_runs(Evaluation(runs=[str(moved)], data=other))
+    evaluate(Evaluation(run=str(moved), data=other, output=str(tmp_path / "alone")))
+    assert (tmp_path / "alone" / "test_answers.json").exists()
 
 
 def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(

@@ -58,7 +58,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
     if isinstance(data, ExternalCorpus) and not is_hub(data.path) and not Path(data.path).expanduser().exists():
         raise UserError(
             f"data.path ({data.path}) of run {directory.name} is not there; work in the folder where it was trained, "
-            "or name other data (data=... data.path=...)"
+            "or measure the run alone (run=...) on other data (data=... data.path=...)"
         )
     corpus = load_corpus(data)
     check_training_items(directory, data, corpus)
