@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Number:
 
     Attributes:
         of: name of the `Reading`, corpus or head.
-        value: value in the claim's unit.
+        value: value in the claim's unit, not rounded.
         interval: 95 % interval; None if there is none.
         holds: whether the claim's rule holds for the value.
         note: baseline of a comparison, or p-value.
@@ -64,11 +64,29 @@ class Decision:
 def write_claims(output: str) -> None:
     """Test all claims, write the verdicts, and print a line for each value."""
     decisions = decide(stored_parts(output))
-    write_json(Path(output) / CLAIMS, [asdict(decision) for decision in decisions])
-    for decision in decisions:
+    write_json(Path(output) / CLAIMS, [asdict(rounded(decision)) for decision in decisions])
+    for decision in map(rounded, decisions):
         say(f"{decision.name}: {decision.verdict} {decision.reason}".strip())
         for number in decision.numbers:
             say(f"  {number.of}: {number.value} {number.interval or ''} {number.note}".rstrip())
+
+
+def rounded(decision: Decision) -> Decision:
+    """Return the decision with values rounded for a file; pages round the exact values, since twice would be wrong."""
+    numbers = (
+        number if isinstance(number.value, str) else replace(number, value=round(number.value, _decimals(number)))
+        for number in decision.numbers
+    )
+    return replace(decision, numbers=tuple(numbers))
+
+
+def _decimals(number: Number) -> int:
+    return max(2, digits(number.interval))
+
+
+def digits(interval: tuple[float, float] | None) -> int:
+    """Return the number of decimals needed to show the interval's width: 3 if both ends are below 1, else 1."""
+    return 3 if interval is not None and max(map(abs, interval)) < 1 else 1
 
 
 def rules() -> dict[str, dict[str, Any]]:
@@ -120,8 +138,13 @@ def floats(values: ArrayLike) -> Floats:
 
 
 def mean(values: ArrayLike) -> float:
-    """Return the mean of the values that are not missing, rounded to two decimals."""
-    return round(float(np.nanmean(floats(values))), 2)
+    """Return the mean of the values that are not missing."""
+    return float(np.nanmean(floats(values)))
+
+
+def percent(shares: ArrayLike) -> float:
+    """Return the mean of the shares that are not missing in %, rounded to two decimals."""
+    return round(mean(100 * floats(shares)), 2)
 
 
 def best_shortcut(part: Part, names: Sequence[str] | None = None) -> str:
@@ -170,7 +193,7 @@ def _beats_shortcut(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
         shortcuts = _of(parts, f"shortcuts-{reading.language}")
         best = best_shortcut(shortcuts)
         value, interval = difference(part, part["right"], shortcuts["shortcuts"][best])
-        note = f"{best}: {mean(100 * floats(shortcuts['shortcuts'][best]))}"
+        note = f"{best}: {percent(shortcuts['shortcuts'][best])}"
         yield Number(name, value, interval, _above(interval, rule["margin"]), note)
 
 
@@ -201,16 +224,14 @@ def _beats_copies(parts: Parts, _rule: Mapping[str, Any]) -> Iterator[Number]:
         for kind, values in copies_of(parts, reading.model, name).items():
             if not values:
                 raise UnmeasuredError(f"copy-{reading.model}-{kind}")
-            note = f"best of {len(values)} {kind}: {max(values)}, their mean {mean(values)}"
+            note = f"best of {len(values)} {kind}: {max(values)}, their mean {round(mean(values), 2)}"
             yield Number(name, value, interval, max(values) < value, note)
 
 
 def _one_head(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
     for name, part in _everyday(parts):
         value, interval = difference(part, part["right"], part["second"])
-        yield Number(
-            name, value, interval, _above(interval, rule["margin"]), f"second: {mean(100 * floats(part['second']))}"
-        )
+        yield Number(name, value, interval, _above(interval, rule["margin"]), f"second: {percent(part['second'])}")
 
 
 def _words_decide(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
@@ -225,7 +246,7 @@ def _words_decide(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
         )
         interval = interval_of(value + own, part, (-100, 100))
         note = f"{right[form].mean():.1f} and {right[meaning].mean():.1f}"
-        yield Number(name, round(value, 2), interval, value >= rule["margin"] and _above(interval, 0), note)
+        yield Number(name, value, interval, value >= rule["margin"] and _above(interval, 0), note)
 
 
 def _no_roles(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
@@ -245,9 +266,7 @@ def _pronoun_alone(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
         rows = part["neighbours"]
         best = max(rows, key=lambda one: mean(100 * floats(rows[one])))
         value, interval = difference(part, part["right"], rows[best])
-        yield Number(
-            name, value, interval, _above(interval, rule["margin"]), f"{best}: {mean(100 * floats(rows[best]))}"
-        )
+        yield Number(name, value, interval, _above(interval, rule["margin"]), f"{best}: {percent(rows[best])}")
 
 
 def _noun_in_place(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
@@ -256,7 +275,7 @@ def _noun_in_place(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
         value, interval = difference(part, noun, part["right"])
         with_noun, ends = accuracy(part, noun)
         holds = value >= rule["margin"] and _above(ends, 50)
-        note = f"{with_noun} {list(ends or ())} in {int((~np.isnan(noun)).sum())} sentences"
+        note = f"{round(with_noun, 2)} {list(ends or ())} in {int((~np.isnan(noun)).sum())} sentences"
         yield Number(name, value, interval, holds, note)
 
 
@@ -274,7 +293,7 @@ def _of_corpora(parts: Parts, _rule: Mapping[str, Any]) -> Iterator[Number]:
             part = _of(parts, f"corpus-{model}-{corpus}")
             best = best_shortcut(part, RULES[:2])
             value, interval = difference(part, part["right"], part["shortcuts"][best])
-            note = f"{mean(100 * floats(part['right']))}, {best}: {mean(100 * floats(part['shortcuts'][best]))}"
+            note = f"{percent(part['right'])}, {best}: {percent(part['shortcuts'][best])}"
             yield Number(f"{model} {corpus}", value, interval, _above(interval, 0), note)
 
 
@@ -288,8 +307,8 @@ def _vector_needs_edge(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number
         part = _of(parts, f"vector-{reading.name}")
         edge, matched = floats(part["fall"]["edge"]), floats(part["fall"]["matched"])
         interval = interval_of(edge - matched, part, (-200, 200))
-        note = f"falls by {edge.mean():.3f}, matched {matched.mean():.3f}, from {mean(part['margin'])}"
-        value = round(float((edge - matched).mean()), 3)
+        note = f"falls by {edge.mean():.3f}, matched {matched.mean():.3f}, from {round(mean(part['margin']), 2)}"
+        value = float((edge - matched).mean())
         yield Number(reading.name, value, interval, _above(interval, rule["margin"]), note)
 
 
@@ -298,7 +317,7 @@ def _probe_needs_edge(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]
         part = _of(parts, f"probe-{reading.name}")
         right = part["right"]
         value, interval = difference(part, right["matched"], right["edge"])
-        note = ", ".join(f"{name} {mean(100 * floats(values))}" for name, values in right.items())
+        note = ", ".join(f"{name} {percent(values)}" for name, values in right.items())
         yield Number(reading.name, value, interval, value >= rule["margin"] and _above(interval, 0), note)
 
 
@@ -306,9 +325,9 @@ def _likelihoods_need_edge(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Nu
     part = _of(parts, "likelihoods")
     value, ends = part["difference"], part["interval"]
     interval = None if ends is None else (round(100 * ends[0], 2), round(100 * ends[1], 2))
-    right = mean(100 * floats(part["right"]))
+    right = percent(part["right"])
     note = f"layer {part['head'][0]} head {part['head'][1]} of smollm2; {right} right of {len(part['right'])}"
-    yield Number("smollm2", round(100 * value, 2), interval, _above(interval, rule["margin"]), note)
+    yield Number("smollm2", 100 * value, interval, _above(interval, rule["margin"]), note)
 
 
 _NUMBERS: Mapping[str, Callable[[Parts, Mapping[str, Any]], Iterator[Number]]] = {

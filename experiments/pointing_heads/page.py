@@ -18,10 +18,12 @@ from experiments.pointing_heads.claims import (
     best_shortcut,
     copies_of,
     decide,
+    digits,
     fewest_copies,
     floats,
     mean,
     of_types,
+    rounded,
 )
 from experiments.pointing_heads.items import CORPORA, READINGS
 from experiments.pointing_heads.measure import GAP, stored_parts
@@ -37,7 +39,7 @@ def work(settings: Pages) -> None:
     """Write the pages and pictures."""
     parts = stored_parts(settings.output)
     decisions = decide(parts)
-    write_json(Path(settings.verdicts), [asdict(decision) for decision in decisions])
+    write_json(Path(settings.verdicts), [asdict(rounded(decision)) for decision in decisions])
     for language, words, ending in (("en", EN, ".md"), ("zh", ZH, ".zh.md")):
         text = Path(__file__).with_name(f"page.{language}.md").read_text(encoding="utf-8")
         tables = {
@@ -85,11 +87,6 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     if interval is None:
         return ""
     return f" [{interval[0]:.{digits(interval)}f}, {interval[1]:.{digits(interval)}f}]"
-
-
-def digits(interval: tuple[float, float] | None) -> int:
-    """Return the number of decimals needed to show the interval's width: 3 if both ends are below 1, else 1."""
-    return 3 if interval is not None and max(map(abs, interval)) < 1 else 1
 
 
 def types(parts: Parts, words: Words) -> Iterator[Row]:

@@ -17,6 +17,8 @@ from anaphora.data.example import Example, from_record
 from experiments.pointing_heads import claims
 from experiments.pointing_heads.items import READINGS, exchanged, filled, with_noun
 from experiments.pointing_heads.measure import Study, stored_parts
+from experiments.pointing_heads.page import shown
+from experiments.pointing_heads.phrases import EN
 from experiments.pointing_heads.settings import PointingHeads
 
 Parts = dict[str, dict[str, Any]]
@@ -123,6 +125,17 @@ def test_the_verdicts_are_written_with_their_numbers(measured: Parts, tmp_path: 
     written = json.loads((tmp_path / claims.CLAIMS).read_text(encoding="utf-8"))
     assert [one["name"] for one in written] == list(claims.rules())
     assert len(written[0]["numbers"]) == 3
+
+
+def test_a_share_is_rounded_once() -> None:
+    """23 of 34 are 67.647 %; a page that rounded 67.65 would show 67.7."""
+    value, _ = claims.accuracy({"group": [str(number) for number in range(34)]}, [1.0] * 23 + [0.0] * 11)
+    number = claims.Number("e5-en", value, (55.0, 79.0), holds=True)
+    assert shown(number, EN).startswith("e5, English: 67.6 ")
+    written = claims.rounded(claims.Decision("points", claims.STANDS, (number,)))
+    assert [one.value for one in written.numbers] == [67.65]
+    small = claims.Number("e5-en", -0.00567, (-0.007, -0.004), holds=False)
+    assert [one.value for one in claims.rounded(replace(written, numbers=(small,))).numbers] == [-0.006]
 
 
 def verdict(name: str, parts: Parts) -> str:
