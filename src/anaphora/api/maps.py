@@ -149,7 +149,7 @@ class SentenceAttention:
         return self._ranked(rows, columns)
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort the heads of layers with attention by the mean over `rows` of the sum of the weights on `columns`."""
+        """Sort heads of layers with attention, largest first, by the mean weight of `rows`, summed over `columns`."""
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")

@@ -1,6 +1,6 @@
 """Walk-through of attention as plain data: steps, each a formula of matrices and operators.
 
-The attention map has Q rows; the steps follow one of them, the current row.
+The attention map has Q rows; the steps follow one of them, the current row. Values come from the encoder's functions.
 """
 
 from __future__ import annotations

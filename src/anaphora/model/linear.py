@@ -1,8 +1,8 @@
 """Linear layers that use oneDNN's kernel if it is faster than torch's own, in models of this and of other packages.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
-oneDNN uses the full width, with equal rounding errors. The oneDNN operator is a private function of torch and is
-therefore tested once; if the test fails, layers run as `nn.Linear`.
+oneDNN uses the full width, with rounding errors of the same size. The oneDNN operator is a private function of torch
+and is therefore tested once; if the test fails, layers run as `nn.Linear`.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class StopTogether(lightning.Callback):
     """Callback that stops all ranks at the same step after any rank has received SIGTERM or SIGINT.
 
     Lightning's handler communicates with the other ranks from inside the signal handler, possibly while gradients are
-    being reduced. Here, it only sets `TrainingModule.stop_requested`, which the ranks exchange at every step. A second
+    being reduced. This one only sets `TrainingModule.stop_requested`, which the ranks exchange at every step. A second
     signal stops the process at once.
     """
 

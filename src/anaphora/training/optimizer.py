@@ -61,8 +61,8 @@ def build_optimizer(
 def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
     """Return, for every weight, the factor by which its learning rate is multiplied (layer-wise learning rate decay).
 
-    It is 1 above the last block, `decay` for the last block, `decay` ** L for the first of L blocks, and `decay` ** (L
-    + 1) for the embedding, also if the output shares it (Clark et al. 2020, ELECTRA, appendix B).
+    It is 1 above the last block, `decay` for the last block, `decay` ** L for the first of L blocks, and
+    `decay` ** (L + 1) for the embedding, also if the output shares it (Clark et al. 2020, ELECTRA, appendix B).
     """
     blocks = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK_NAME.search(name))}
     layers = max(blocks.values(), default=-1) + 1
@@ -93,8 +93,8 @@ class Muon(torch.optim.AdamW):
     for LLM training", section 2.2).
 
     `products` is the data type of the matrix products: bfloat16 in a run that trains in bfloat16 on hardware that
-    supports it, otherwise float32. `torch.optim.Muon` multiplies one matrix at a time in bfloat16, which is 20 times
-    slower than batched float32 on a CPU that emulates bfloat16.
+    supports it, otherwise float32. `torch.optim.Muon` is not used, since it multiplies one matrix at a time in
+    bfloat16, which is 20 times slower than batched float32 on a CPU that emulates bfloat16.
     """
 
     def __init__(self, params: Any, products: torch.dtype = torch.float32, **settings: Any) -> None:

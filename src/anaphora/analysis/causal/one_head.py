@@ -42,7 +42,7 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Masks (N,) of exchanging the head's weights on the antecedent and on the distractor with the largest weight."""
+    """Outcome, as masks (N,), of exchanging the weights on the antecedent and the distractor with most weight."""
 
     items: Bools  # tested items
     flipped: Bools  # items whose answer becomes the distractor

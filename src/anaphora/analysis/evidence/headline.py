@@ -214,7 +214,8 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
     Each batch's attention rows are freed after scoring.
 
     Raises:
-        UserError: as in `measure_headline` for the evaluated items.
+        UserError: the split is empty, an item's antecedents are not among the candidates that its cue may select
+            (`Example.focal`), or the model has no attention maps.
     """
     numbers: list[int] = []
     answers: list[tuple[NDArray[np.int64], Answers]] = []

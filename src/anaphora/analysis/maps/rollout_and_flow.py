@@ -104,10 +104,10 @@ def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np
 def flow_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
     """Return attention flow if every layer mixes the tokens' embeddings: f_l(j) = A_l(j) / 2 + min(1/2, f_(l-1)(j)).
 
-    State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of layer l
-    - 1; f_0 is unbounded at i and 0 elsewhere. For each j, the graph is a chain of states with side edges to the sink:
-    parallel capacities add, and capacities in series give their minimum. So no solver is needed, and inputs may have
-    any length. The arguments are those of `rollout_of_tokens`; the flow is (L, Q, T), and each row sums to 1.
+    State i of layer l has an edge of capacity A_ij / 2 to each embedding j, and one of 1/2 to its own state of the
+    layer below; f_0 is unbounded at i and 0 elsewhere. For each j, the graph is a chain of states with side edges to
+    the sink: parallel capacities add, and capacities in series give their minimum. So no solver is needed, and inputs
+    may have any length. The arguments are those of `rollout_of_tokens`; the flow is (L, Q, T), and each row sums to 1.
     """
     start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)  # a value of 1/2 or more acts as unbounded
     _, *layers = accumulate(rows, lambda flow, weights: weights / 2 + flow.clamp(max=0.5), initial=start)

@@ -44,7 +44,7 @@ _PLURAL_WORDS = frozenset(_PLURAL.split())
 
 
 class AgreementFeatures(NamedTuple):
-    """Person (1 to 3), number and gender ("male", "female", "thing") of a mention; None means unknown."""
+    """Person (1 to 3), number and gender ("male", "female", "thing") of a mention; None agrees with any value."""
 
     person: int
     plural: bool | None
@@ -92,7 +92,6 @@ def rule_hits(example: Example) -> dict[str, bool]:
     """Return, for each rule in `RULES`, whether it picks a mention of an antecedent from the earlier mentions.
 
     Raises:
-        ValueError: no candidate precedes the mention.
         ValueError: no candidate precedes the mention.
     """
     own, entities = extents_of(example)

@@ -278,9 +278,9 @@ _PROBE_FOLDS = 5
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
     """Return the input features of the probe over heads for each candidate: (N, M, 4 * L * H).
 
-    For every head, the features are the logarithms of the weights from the pronoun to the candidate (`forth`, (N, L, H,
-    M)) and from the candidate to the pronoun (`back`), and their means over the item's other candidates. Every item
-    must have exactly M candidates; otherwise the means would include absent candidates.
+    For every head, the features are the logarithms of the weights from the pronoun to the candidate (`forth`) and from
+    the candidate to the pronoun (`back`), (N, L, H, M) each, and their means over the item's other candidates. Every
+    item must have exactly M candidates; otherwise the means would include absent candidates.
     """
     items, _, _, most = forth.shape
     own = np.stack([forth, back], axis=1).reshape(items, -1, most).transpose(0, 2, 1)

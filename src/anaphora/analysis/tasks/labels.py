@@ -200,7 +200,8 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    The share of masked tokens is as in training, and every call masks the same words. It is 1 without masked tokens.
+    The share of masked tokens is as in training, and every call masks the same words. Without masked tokens,
+    the perplexity is 1.
 
     Raises:
         UserError: a chunk is too long for the model.

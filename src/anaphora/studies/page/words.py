@@ -55,7 +55,7 @@ def cell_label(cell: str, study: Study) -> str:
 
 
 def plain_label(cell: str) -> str:
-    """Return the name of a cell's folder with spaces for underscores and around plus signs, if it has no other name."""
+    """Return the display name of a cell that has none: its folder, with spaces for _ and around plus signs."""
     return cell.replace("+", " + ").replace("_", " ")
 
 

@@ -69,8 +69,8 @@ def fit_order_models(
         tokenizer: tokenizer whose tokens are used as words.
 
     Returns:
-        For each language, the correctness (N,) by name of the model; 0.5 in a tie. `RULE_MODEL` needs items with
-        `RULE`.
+        For each language, the correctness (N,) by name of the model; 0.5 in a tie. `RULE_MODEL` is left out
+        if the items lack the factors in `RULE`.
     """
     from sklearn.utils.parallel import Parallel
 

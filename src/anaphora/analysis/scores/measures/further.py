@@ -54,7 +54,7 @@ def further_measures(
         scores: N scored items, of which only main items (`Example.is_main`) count.
         records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.
         answers: index of the candidate that the model predicts for each item, or `NO_CANDIDATE`, (N,); None for a model
-        without answers.
+            without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
@@ -65,8 +65,7 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa (1 perfect, 0 chance) between the head's strongest candidate and the model's
-          answer,
-          both as candidate indices, with its 95 % interval; see `_agreement` for None.
+          answer, both as candidate indices, with its 95 % interval; see `_agreement` for None.
         - "reverse_candidate_accuracy": share of items in which the antecedent gives the pronoun the most weight of all
           candidates; None if `reverse` is None.
 

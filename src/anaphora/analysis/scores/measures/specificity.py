@@ -24,8 +24,8 @@ class Specificity:
     """Mean weight on the antecedent in one head: from the pronoun, and the largest from any other word.
 
     Attributes:
-        ratio, ratio_interval: `pronoun_mass` / `best_other_mass`; None if that is 0. No interval if `pronoun_mass` is
-            0.
+        ratio: `pronoun_mass` / `best_other_mass`; None if `best_other_mass` is 0.
+        ratio_interval: 95 % bootstrap interval of the ratio; None also if `pronoun_mass` is 0.
         difference: mean over items of the weight from the pronoun minus the largest weight from any other word.
         interval: 95 % bootstrap interval of the difference; None if there are too few clusters of items.
     """
