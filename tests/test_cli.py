@@ -107,12 +107,17 @@ def test_a_sentence_is_explained_without_the_libraries_of_training_tables_and_fi
     assert not imported & {"pytorch_lightning", "hydra", "datasets", "pandas", "scipy", "matplotlib", "pyarrow"}
 
 
-def test_the_end_of_a_command_does_not_look_through_all_objects_again() -> None:
+@pytest.mark.parametrize(
+    ("also", "frozen"), [("", True), ("; sys.modules['triton'] = sys", False)], ids=["no Triton", "Triton"]
+)
+def test_a_command_ends_without_looking_through_all_objects_unless_triton_is_loaded(also: str, frozen: bool) -> None:
     script = (
-        "import atexit, gc; from anaphora.cli import run_command; atexit.register(lambda: print(gc.get_freeze_count()))"
+        "import atexit, gc, sys; from anaphora.cli import run_command"
+        f"; atexit.register(lambda: print(gc.get_freeze_count())){also}; run_command('explain')"
     )
-    command = [sys.executable, "-c", f"{script}; run_command('explain')", "--help"]
-    assert int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]) > 0
+    command = [sys.executable, "-c", script, "--help"]
+    count = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
+    assert (count > 0) == frozen
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--cfg", "job"), ("optimizer.steps=0",)], ids=" ".join)

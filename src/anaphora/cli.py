@@ -178,12 +178,18 @@ def prepare_process() -> None:
     # Importing torch creates a million objects that live until exit. Scanning them repeatedly, and at exit, takes a
     # third of the time of a short command.
     gc.set_threshold(50_000)
-    atexit.register(gc.freeze)
+    atexit.register(_keep_objects)
     wait_briefly()
     # Characters that the encoding lacks, such as Chinese in ASCII, are printed as escapes.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _keep_objects() -> None:
+    """Exclude all objects from the garbage collections at exit, unless Triton would report them as leaks."""
+    if "triton" not in sys.modules:  # torch's CUDA builds contain it, and training imports it
+        gc.freeze()
 
 
 def help_of(command: Command, topics: Sequence[str] = ()) -> str:
