@@ -17,6 +17,7 @@ import huggingface_hub
 import pytest
 
 from anaphora.base import hub
+from anaphora.base.errors import UserError
 
 ASKING = """
 import json, time
@@ -129,3 +130,24 @@ def test_a_host_whose_name_is_looked_up_for_long_is_not_waited_for(online: pytes
     online.setattr(socket, "getaddrinfo", slow)
     online.setattr(huggingface_hub.constants, "ENDPOINT", "http://slow.invalid")
     assert not asked_in_time()
+
+
+def test_without_transformers_a_model_of_it_is_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(
+        UserError, match=r"^transformers is not installed: .* -m pip install 'anaphora\[transformers\]'$"
+    ):
+        hub.import_transformers()
+
+
+def test_transformers_beside_packages_of_other_versions_is_refused_in_one_line(tmp_path: Path) -> None:
+    reason = "cannot import name 'is_offline_mode' from 'huggingface_hub'"
+    (tmp_path / "transformers.py").write_text(f'raise ImportError("{reason}")', encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2] / 'src'}"}
+    command = [sys.executable, "-m", "anaphora", "attention", "run=hf://owner/model", "text=Anna left."]
+    process = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert process.returncode == 2
+    assert f"error: transformers cannot be imported ({reason}): " in process.stderr
+    assert process.stderr.endswith("pip install 'anaphora[transformers]'\n") and "Traceback" not in process.stderr

@@ -9,7 +9,7 @@ from importlib import import_module
 from threading import Thread
 from typing import Any
 
-from anaphora.base.errors import UserError, pip_install
+from anaphora.base.errors import UserError, one_line, pip_install
 
 HUB_PREFIX = "hf://"  # prefix of names on the Hugging Face Hub; other names are never looked up there
 TIMEOUT_SECONDS = 5.0
@@ -17,12 +17,14 @@ _ANSWER_HOLDS_SECONDS = 10.0  # lifetime of a cached answer, so that a command w
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import `transformers`; raise UserError that names the `extra` of this package if it is not installed."""
+    """Import `transformers`; raise UserError that names the `extra` of this package if that is not possible."""
     try:
         return import_module("transformers")
-    except ImportError:
+    except ImportError as error:
         command = pip_install(f"'anaphora[{extra}]'")
-        raise UserError(f"transformers is not installed: {command}") from None
+        if error.name == "transformers":
+            raise UserError(f"transformers is not installed: {command}") from None
+        raise UserError(f"transformers cannot be imported ({one_line(error)}): {command}") from None
 
 
 def no_folder_error(setting: str, name: str) -> UserError:

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from anaphora.base.hub import import_transformers
+
 if find_spec("transformers") is not None:
+    import_transformers()
     from anaphora.hf.auto import AnaphoraConfig as AnaphoraConfig
     from anaphora.hf.auto import AnaphoraForMaskedLM as AnaphoraForMaskedLM
     from anaphora.hf.auto import AnaphoraModel as AnaphoraModel
