@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import pytest
 
@@ -97,3 +98,11 @@ def test_a_command_reports_what_was_meant_in_one_line(arguments: tuple[str, ...]
     status, out, err = script(*arguments)
     assert (status, out) == (2, "")
     assert error in err and err.count("\n") == 1
+
+
+@pytest.mark.skipif(find_spec("hydra_plugins") is not None, reason="the extra [cluster] is installed")
+@pytest.mark.parametrize("plugin", ["hydra/launcher=joblib", "hydra/launcher=submitit_slurm", "hydra/sweeper=optuna"])
+def test_a_launcher_that_is_not_installed_is_named_with_its_extra(plugin: str, script: Script) -> None:
+    status, out, err = script("train", "-m", plugin, "seed=0,1")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"error: {plugin} is not installed: ") and err.endswith("pip install 'anaphora[cluster]'\n")

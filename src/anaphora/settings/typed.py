@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from anaphora.base.errors import UserError, one_line, shortened
+from anaphora.base.errors import UserError, one_line, pip_install, shortened
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 Setting = TypeVar("Setting")
@@ -30,6 +30,9 @@ PATHS = (
 )
 """Settings that hold a path or a list of paths."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")  # lone surrogates stand for an argument's bytes that are not UTF-8
+_CLUSTER_PLUGIN = re.compile(
+    r"Could not find '(hydra/(?:launcher|sweeper))/(joblib|optuna|submitit_local|submitit_slurm)'"
+)
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 
 
@@ -222,6 +225,9 @@ def error_message(error: BaseException) -> str:
         message = f"{without_value[1]} cannot be null; leave it out to keep its default"
     if not_here := re.fullmatch(r"Could not override '(.*)'\. No match in the defaults list\.", message):
         message = f"{not_here[1]}: this command has no such setting; --help lists those that it has"
+    if plugin := _CLUSTER_PLUGIN.search(message):
+        command = pip_install("'anaphora[cluster]'")
+        return f"{plugin[1]}={plugin[2]} is not installed: {command}"
     allowed = _allowed_values(error)
     unknown = re.search(r"Key '([^']+)' not in|Could not find '(?:[^']*/)?([^'/]+)'", message)
     if unknown and (close := difflib.get_close_matches(unknown[1] or unknown[2], allowed, n=1)):
