@@ -178,11 +178,11 @@ def test_a_draft_that_another_process_takes_for_a_leftover_as_it_is_made_is_made
 ) -> None:
     taken: list[Path] = []
 
-    def opened_late(path: Any, *rest: Any) -> int:
+    def opened_late(path: Any, *rest: Any, **options: Any) -> int:
         if DRAFT_PREFIX in str(path) and not taken:
             taken.append(Path(path))
             remove_leftovers(tmp_path)
-        return unpatched(path, *rest)
+        return unpatched(path, *rest, **options)
 
     unpatched = os.open
     monkeypatch.setattr(os, "open", opened_late)
