@@ -196,6 +196,14 @@ def test_a_character_that_is_no_east_asian_one_is_named_without_advice(
     assert line == f"no glyph for {named}: figures show code points in their place\n"
 
 
+def test_a_figure_names_what_it_cannot_draw_although_a_page_named_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with_fonts(FONT_MARK, "अ")
+    fonts.drawable_text("अ")
+    fonts.name_undrawn()
+    page, figure = capsys.readouterr().out.splitlines()
+    assert page.startswith("no glyph for अ: a page") and figure.startswith("no glyph for अ: figures")
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_whole_font_is_used_if_all_of_it_is_installed(other_packages: Path, whole: bool) -> None:
     if not whole:

@@ -41,7 +41,7 @@ OWN_FONT_FILES = {weight: Path(__file__).parents[1] / "fonts" / name for weight,
 _IN_WHOLE_FONT = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003ffff]")
 """Chinese, Japanese and Korean characters, of which the package has only a subset."""
 _undrawn: set[str] = set()
-_named: set[str] = set()
+_named: set[tuple[str, str]] = set()  # sentences with the characters that were reported by them
 # The font's glyphs for these are full-width (one em), which tears English words apart ("don ’ t").
 _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 
@@ -104,11 +104,11 @@ def name_undrawn() -> None:
 
 
 def name_missing(characters: Iterable[str], sentence: str) -> None:
-    """Print `sentence` about {characters} without a glyph, each of which is reported once per process."""
-    new = sorted(set(characters) - _named)
+    """Print `sentence` about {characters} without a glyph; each is reported once by a sentence in a process."""
+    new = sorted(character for character in set(characters) if (sentence, character) not in _named)
     if not new:
         return
-    _named.update(new)
+    _named.update((sentence, character) for character in new)
     shown = " ".join(character if character.isprintable() else _code_point(character) for character in new)
     whole_helps = not whole_font_files() and _IN_WHOLE_FONT.search(shown)
     advice = (
