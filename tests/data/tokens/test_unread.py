@@ -40,8 +40,10 @@ def test_what_cannot_be_spelled_is_unknown(
         ("the woman met the mannish cannoneer and one is hot", "one", []),  # split words in an English text
         ("woman met man, one was kind", "one", []),  # known words without a frequent one
         ("Hans nahm was, wo he wohnt.", "he", []),  # an English pronoun
+        ("man met was Hans wohnt", "met", []),  # the pronoun is known
+        ("man met was wo wohnt", "wo", ["wo", "wohnt"]),
         ("小红和mannish去了他的家。", "mannish", []),
-        ("红の天は明た", "天", ["の", "は", "た"]),
+        ("红の天は明た", "の", ["の", "は", "た"]),
     ],
 )
 def test_a_text_in_another_language_is_told_from_the_words_that_are_split(

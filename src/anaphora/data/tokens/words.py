@@ -133,7 +133,8 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
 
     If `example` is given, the text is readable only if the words of the example's pronoun and candidates are known.
     The text seems to be in a language that the vocabulary was not learned from if it is neither English nor Chinese
-    (`seems_english_or_chinese`), the pronoun is no English one, and more than a third of the words are not one token.
+    (`seems_english_or_chinese`), the pronoun is no English one, and more than half of the words, or more than a third
+    with the pronoun among them, are not one token.
     """
     extents: dict[int, Span] = {}
     split: set[int] = set()
@@ -150,7 +151,8 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
     if example is not None and not third_person_pronouns(text[slice(*example.pronoun)]):
         in_pieces = {extents[number] for number in split}
         foreign = [span for span in words if span in in_pieces or span in unknown]
-        if 3 * len(foreign) <= len(words) or seems_english_or_chinese(text):
+        most = 3 if overlapping(foreign, example.pronoun) else 2
+        if most * len(foreign) <= len(words) or seems_english_or_chinese(text):
             foreign = []
     return UnknownWords(
         words=tuple(dict.fromkeys(text[slice(*span)] for span in sorted(unknown))),

@@ -162,8 +162,8 @@
   }
   function foreignUnits() { // words that are not one known token, of a text that seems to be neither English nor Chinese
     const words = [...read.units.keys()].filter(isWord), parts = words.filter((unit) => read.units[unit].tokens.length > 1 || isUnread(unit));
-    const isPronoun = pronoun.length && new RegExp(data.pronouns, "u").test(read.characters.slice(...asked).join(""));
-    return !pronoun.length || isPronoun || model.seemsEnglishOrChinese(read.text) || 3 * parts.length <= words.length ? [] : parts;
+    const isPronoun = pronoun.length && new RegExp(data.pronouns, "u").test(read.characters.slice(...asked).join("")), most = pronoun.some((unit) => parts.includes(unit)) ? 3 : 2;
+    return !pronoun.length || isPronoun || model.seemsEnglishOrChinese(read.text) || most * parts.length <= words.length ? [] : parts;
   }
   function tellNotes() {
     const notes = [];
