@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,19 @@ def test_a_dropped_mark_of_combining_class_zero_is_part_of_its_word(word: str) -
     text = f"{word} met"
     tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
     assert [text[slice(*span)] for span in tokens.spans] == [word, "met"]
+    assert not tokens.unread
+
+
+@pytest.mark.parametrize(
+    "word", ["\u1100\u1161\u11a8", "\uff76\uff9e"], ids=["Korean syllable", "half-width sound mark"]
+)
+def test_letters_that_a_tokenizer_composes_are_part_of_their_word(word: str) -> None:
+    composed = unicodedata.normalize("NFKC", word)
+    backend = Tokenizer(models.WordPiece({"[UNK]": 0, composed: 1, f"##{composed}": 2, "met": 3}, unk_token="[UNK]"))
+    backend.normalizer, backend.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.WhitespaceSplit()
+    text = f"{word}{word} met"
+    tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend)).read(text)
+    assert [text[slice(*span)] for span in tokens.spans] == [word, word, "met"]
     assert not tokens.unread
 
 

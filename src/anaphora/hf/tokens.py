@@ -122,18 +122,28 @@ class TextReader:
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Extend each span by the combining marks that follow it and are in no other span.
+    """Extend each span by what follows it, is in no other span, and is a combining mark or composes with the span.
 
     Tokenizers that compose letters and accents, or drop marks, report only the letter. Marks are found by their Unicode
-    category, because the combining class of many marks, such as vowel signs and variation selectors, is 0.
+    category, because the combining class of many marks, such as vowel signs and variation selectors, is 0. The letters
+    of a Korean syllable and half-width Japanese sound marks are no marks, but compose.
     """
     covered = {place for span in spans for place in range(*span)}
     extended = []
     for start, end in spans:
-        while start < end < len(text) and end not in covered and unicodedata.category(text[end]).startswith("M"):
+        while start < end < len(text) and end not in covered and _joins(text[start:end], text[end]):
             end += 1
         extended.append((start, end))
     return extended
+
+
+def _joins(before: str, character: str) -> bool:
+    if unicodedata.category(character).startswith("M"):
+        return True
+    if character.isascii():
+        return False
+    composed, alone = (unicodedata.normalize("NFKC", one) for one in (before + character, before))
+    return len(composed) == len(alone)
 
 
 def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
