@@ -346,7 +346,10 @@ def user_errors_exit() -> Iterator[None]:
 
 
 def _user_errors() -> tuple[type[Exception], ...]:
-    """Return the exceptions of user errors; those of Hydra only if it is already imported, which takes 0.05 s."""
+    """Return the exception classes of user errors.
+
+    Hydra's exceptions are included only if Hydra has already been imported, because its import takes 0.05 s.
+    """
     hydra_errors = sys.modules.get("hydra.errors")
     return (UserError, OmegaConfBaseException, *([hydra_errors.HydraException] if hydra_errors else []))
 

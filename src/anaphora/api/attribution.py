@@ -83,9 +83,9 @@ class WordAttribution:
 
 
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
-    """Return each word's integrated gradients for the label (`example` is None) or the antecedent that a run predicts.
+    """Return each word's integrated gradients for the label or the antecedent that a run predicts.
 
-    `by` is one of `UNITS`.
+    `example` holds the pronoun and its candidates; it is None to explain a label. `by` is one of `UNITS`.
 
     Raises:
         UserError: `by` is unknown; the run predicts neither labels nor antecedents; `example` is given to a run that

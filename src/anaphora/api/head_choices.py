@@ -1,7 +1,7 @@
 """Evaluation of any model's attention heads on antecedent selection and on the choice between two names.
 
-They follow Clark et al. 2019, section 4.3, and GAP (Webster et al. 2018). Axes are N (items), L (layers), H (heads per
-layer) and K (heads of all layers together).
+Antecedent selection follows Clark et al. 2019, section 4.3; the choice between two names follows GAP (Webster et al.
+2018). Axes are N (items), L (layers), H (heads per layer) and K (heads of all layers together).
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ Texts = Callable[[int], object]
 
 @dataclass(frozen=True, eq=False)
 class AntecedentSelections:
-    """Antecedents that heads chosen on the development mentions select, and rows with columns of `SelectorAccuracy`."""
+    """Antecedents selected by a model's heads, and a table that compares the heads with baselines.
+
+    Heads are chosen on the development mentions. The table rows have the columns of `SelectorAccuracy`.
+    """
 
     development: Selections
     measured: Selections
@@ -180,7 +183,8 @@ def name_decisions(
 def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
     """Return each head's attention weight from the pronoun to each of two names, (N, 2, K), and the model's answers.
 
-    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`.
+    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`; None if the model
+    gives no answers.
     """
     records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)

@@ -62,7 +62,10 @@ def weight_table(
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:
-    """Return words as HTML, orange if their value is negative, otherwise blue; the largest has the most colour."""
+    """Return words as HTML with a background coloured by value: orange if negative, otherwise blue.
+
+    The intensity of the colour is relative to the largest absolute value.
+    """
     most = max(float(np.abs(values).max(initial=0.0)), 1e-9)
     spans = []
     for word, value in zip(words, values, strict=True):

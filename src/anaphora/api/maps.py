@@ -149,7 +149,10 @@ class SentenceAttention:
         return self._ranked(rows, columns)
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort heads of layers with attention, largest first, by the mean weight of `rows`, summed over `columns`."""
+        """Sort the heads of layers with attention by the weight from words `rows` to words `columns`, largest first.
+
+        Words are given by index. The weight is averaged over the rows and summed over the columns.
+        """
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
         order = np.argsort(-mass.reshape(-1), kind="stable")

@@ -189,7 +189,10 @@ def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[t
 
 
 def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a run's log-probabilities, (N, M + 1), "none of them" last, divided by the language's temperature."""
+    """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language.
+
+    The last column is for "none of them".
+    """
     logs = log_probabilities(run.model, encode(run, examples), run.config.batching)
     temperatures = answer_temperatures(run)
     divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])
@@ -198,7 +201,10 @@ def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
-    """Return a language model's mean log-probability per token of each candidate, (N, M + 1), and -inf at the end."""
+    """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
+
+    The last column, which stands for "none of them", is -inf.
+    """
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):
         if id(example) not in answered:

@@ -257,8 +257,8 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
     """Return the pronouns' attention rows, and the answers of a run's prediction head as candidate indices.
 
-    The index is -1 for "none of them". A `transformers` model, and a run whose head scores no candidates, have no
-    answers.
+    The index is -1 for "none of them". The answers are None for a `transformers` model, and for a run whose prediction
+    head does not score candidates.
 
     Raises:
         UserError: the model cannot process a text, or has no attention maps.
@@ -314,7 +314,11 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples, if given, without dividing texts (coreference) or groups, such as quads."""
+    """Sample about `most` examples; return all if `most` is None.
+
+    In a coreference corpus, the examples of one text are sampled together; in other corpora, the examples of one group,
+    such as a quad.
+    """
     if most is None:
         return examples
     if isinstance(source, CoreferenceCorpus):

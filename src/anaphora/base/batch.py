@@ -61,7 +61,10 @@ class Batch:
 
     @property
     def right_answers(self) -> Tensor:
-        """Return a mask of the right answers, (N, M + 1); "none of them" is right for items without antecedent."""
+        """Return a mask of the correct answers, (N, M + 1): the antecedents of each item.
+
+        The last column ("none of them") is True for items that have no antecedent.
+        """
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 
     def row_and_token(self, positions: Tensor) -> tuple[Tensor, Tensor]:

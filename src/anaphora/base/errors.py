@@ -59,7 +59,8 @@ def one_line(error: BaseException) -> str:
 def pip_install(what: str) -> str:
     """Return the command that installs a package for the running Python.
 
-    It contains the path of this Python, since `pip` on the search path may belong to another installation.
+    The command contains the path of this Python, since `pip` on the search path may belong to another installation.
+    Extras of this package can be installed by name, even if the package was installed from a checkout.
     """
     path = Path(sys.executable or "python")
     here = Path.cwd()

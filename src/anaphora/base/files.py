@@ -1,8 +1,9 @@
 """Atomic file writes, and directories locked for one process at a time.
 
-Content is first written to a hidden draft file in the folder of the destination, which the writing process locks. An
-unlocked draft was left by a killed process; the next process that writes to or locks the folder removes it. On Windows
-drafts are neither locked nor removed later. A path that cannot be written raises a `UserError`.
+Content is first written to a hidden draft file in the folder of the destination; the writing process locks the draft.
+An unlocked draft was left by a killed process; the next process that writes to the folder, or locks the folder, removes
+the draft. On Windows drafts are not locked, and drafts of killed processes are not removed. A path that cannot be
+written raises a `UserError`.
 """
 
 from __future__ import annotations
@@ -101,8 +102,10 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
     """Parse JSON text.
 
-    `where` names the source in errors, with a line if the text is a whole file (`of_file`). `constant` converts NaN and
-    infinities, which JSON lacks; by default they become floats.
+    Args:
+        where: source of the text, for error messages.
+        of_file: whether the text is a whole file, so that error messages also name the line.
+        constant: function that converts NaN and infinities, which JSON lacks; by default they become floats.
 
     Raises:
         UserError: the text is not JSON, is nested too deeply, or has a NUL character, a lone surrogate or an integer
@@ -217,8 +220,8 @@ def check_writable(path: Path) -> None:
 def locked_directory(directory: Path) -> Iterator[None]:
     """Lock a directory against other processes during the `with` block; create the directory if it is missing.
 
-    A new directory that is still empty after the block is removed. On a file system without locks, a printed notice
-    replaces the lock.
+    A new directory that is still empty after the block is removed. Drafts that a killed process left in the directory
+    are removed first. On a file system without locks, a printed notice replaces the lock.
 
     Raises:
         UserError: another process holds the lock, or the directory cannot be written.
@@ -254,7 +257,10 @@ def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
 
 
 def _locked_file(directory: Path) -> int:
-    """Return the descriptor of a directory's locked lock file; without locks, print a notice and only open it."""
+    """Open and lock a directory's lock file, and return the file's descriptor; create a missing directory.
+
+    On a file system without locks, the file is only opened, and a notice is printed.
+    """
     while True:
         directory.mkdir(parents=True, exist_ok=True)
         try:

@@ -166,7 +166,8 @@ def seems_english_or_chinese(text: str) -> bool:
 def is_contradicted(language: str, text: str) -> bool:
     """Return whether a text's letters rule out `language`: "en" if all are Chinese, "zh" if none is East Asian.
 
-    Tokens like [MASK] are ignored. English texts may have Chinese names, and Chinese texts English ones.
+    A text without letters rules out no language; tokens like [MASK] are ignored. An English text may contain Chinese
+    names, and a Chinese text English names.
     """
     letters = [character for character in _SPECIAL_WORD.sub("", text) if character.isalpha()]
     if language == "zh":

@@ -31,9 +31,13 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[
 
 
 def read_arrays(path: Path, way_out: str = "") -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read arrays and the stored hashes of related files, by name, after comparing the arrays with their own hash.
+    """Read arrays, and compare their hash with the stored hash if the file has one.
 
-    `way_out` is advice in the error message about a damaged file.
+    Args:
+        way_out: advice in the error message about a damaged file.
+
+    Returns:
+        The arrays by name, and the stored hashes of related files by name.
 
     Raises:
         FileNotFoundError: the file does not exist.

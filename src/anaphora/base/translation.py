@@ -30,7 +30,8 @@ _SPOKEN: ContextVar[str | None] = ContextVar("spoken", default=None)
 def interface_language() -> str:
     """Return the language of the interface, set on the command line or in the environment; English by default.
 
-    A setting of both languages is ignored, and so is the locale: the output is the same on every machine.
+    If the setting requests pages in both languages, it is ignored here. The locale is also ignored, so that the output
+    is the same on every machine.
     """
     settings = [argument.removeprefix(_SETTING) for argument in sys.argv[1:] if argument.startswith(_SETTING)]
     named = settings[-1].strip("'\"") if settings else None

@@ -106,7 +106,9 @@ def attention(settings: AttentionQuery) -> None:
 
 
 def show_text(settings: AttentionQuery, text: str) -> None:
-    """Write the attention in a text as a page or a table, and print the heads with most weight on given candidates.
+    """Write the attention in a text as an HTML page or a table.
+
+    If candidates are given, also print the heads in which the pronoun attends most to each of them.
 
     Raises:
         UserError: the file cannot be written; also the errors of `anaphora.attention`.

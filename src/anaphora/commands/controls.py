@@ -42,8 +42,11 @@ class TrainedControls:
 def controls(settings: TrainedControls) -> dict[str, Control | None]:
     """Train the requested controls if necessary, measure them, and write `controls/controls.json` in the run directory.
 
-    For a split other than `test`, the file is `controls_<split>.json`. Results of other controls in the file are
-    retained and returned, too; None stands for a control that has never been measured.
+    For a split other than `test`, the file is `controls_<split>.json`. Results of other controls that the file already
+    holds are retained.
+
+    Returns:
+        The results in the file, keyed by the name of the control; None for a control that has never been measured.
 
     Raises:
         UserError: the run is unfinished or has no attention maps, or a control's directory holds another run.

@@ -134,11 +134,14 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
 def _predicted_clusters(
     model: AnyModel, document: ClusterDocument, forms: Collection[str], words: int
 ) -> list[list[Span]]:
-    """Predict the clusters of a document with gold mentions, each as (index of first word, index of last word + 1).
+    """Predict the clusters of a document with gold mentions.
 
     For each mention whose form, such as "pronoun", is in `forms`, the model chooses an earlier mention of the same
-    passage of at most `words` words or none, to which it is linked. Linked mentions form a cluster; a mention without
-    links is one, too. Clusters are in the order of their first mentions.
+    passage or none; the mention is linked to the chosen mention. Linked mentions form a cluster; a mention without
+    links is a cluster of its own. The model reads one passage of at most `words` words at a time.
+
+    Returns:
+        Clusters in the order of their first mentions, each mention as (index of first word, index of last word + 1).
     """
     from anaphora.api.pronoun_answers import answers
     from anaphora.data.corpora.clusters import coreference_document

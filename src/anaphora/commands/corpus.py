@@ -271,7 +271,11 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on the licence of the user's sources and, if it is known, that of the published files."""
+    """Return a sentence on the licence of a corpus.
+
+    For files that the user provides, the sentence refers to the sources of these files; it also states the licence of
+    the published files, if it is known.
+    """
     from anaphora.data.corpora.division import origin_of
 
     if isinstance(data, data_settings.ControlledCorpus):
@@ -309,7 +313,10 @@ def _chance(example: Example) -> float:
 
 
 def contradictions(examples: Sequence[Example]) -> int:
-    """Count the items that have the text and pronoun of another item, whose wrong candidate is their antecedent."""
+    """Count the items whose text and pronoun also occur in another item with a different antecedent.
+
+    Antecedents differ if a mention of an antecedent in one item is a mention of a wrong candidate in the other item.
+    """
     right: defaultdict[Question, set[Span]] = defaultdict(set)
     wrong: defaultdict[Question, set[Span]] = defaultdict(set)
     for example in examples:

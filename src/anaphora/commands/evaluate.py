@@ -119,8 +119,9 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
 
-    The answers, null if the run predicts no antecedents, are written to `<split>_answers.json`; with attention maps,
-    accuracy and scores of one head, by template, go to `<split>_templates.csv`.
+    The answers are written to `<split>_answers.json`. If the model has attention maps, the accuracy of the answers and
+    the scores of one attention head, by template, are written to `<split>_templates.csv`. If the run does not predict
+    antecedents, the answers are null.
 
     Raises:
         UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is
@@ -270,7 +271,10 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
     """Return task accuracy, and the least accurate template, by language, cue category (`kind`), cue type and stratum.
 
-    `correct` is the correctness, (N,), as in `Answers.correct`; if it is NaN, the accuracies are None.
+    Args:
+        examples: N items.
+        correct: correctness, (N,), as in `Answers.correct`. For a model that does not predict antecedents, all values
+            are NaN, and the accuracies are None.
     """
     factors = ("kind", "type", "stratum")
     cells = indices_by((example.language, *(example.factors.get(name, "") for name in factors)) for example in examples)

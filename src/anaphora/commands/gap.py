@@ -74,7 +74,9 @@ class GapEvaluation:
 
 
 def gap(settings: NameDecisions) -> list[dict[str, Any]]:
-    """Score decisions on whether a pronoun refers to a name; print the table, write it to `output`, return its rows.
+    """Score decisions on whether a pronoun refers to a name, print the table of scores, and return its rows.
+
+    If `output` is set, the table is also written as CSV.
 
     Raises:
         UserError: an item does not have two names and a gender, two runs have the same name, a run does not predict
@@ -187,8 +189,10 @@ def evaluate_folds(runs: Sequence[Run], data: Data, exchanged: bool = False) -> 
 def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dict[str, GapScore]:
     """Return the GAP scores of S runs, averaged over the runs, keyed by the name of the table row.
 
-    `decisions` are a mask of the accepted names, (S, W, N, M), as in `GapEvaluation`, with a row for each W: from the
-    original names and, if W is 2, from the mean prediction for original and exchanged names.
+    Args:
+        decisions: mask of the accepted names, (S, W, N, M), as in `GapEvaluation`. The W = 1 or 2 decisions give one
+            row each: the first from the original names, the second from the mean prediction for original and exchanged
+            names.
     """
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
@@ -232,8 +236,9 @@ def _other_data_error(run: Run) -> UserError:
 def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisions:
     """Return a run's decisions on whether the pronoun of each item refers to each of the two names.
 
-    The shape is (1, N, 2), or (2, N, 2) if `exchanged`: the second decisions are from the mean of the log-probabilities
-    for the original items and for copies with exchanged names, without a preference for one of the names.
+    The shape is (1, N, 2), or (2, N, 2) if `exchanged`: the first decisions are from the original items, the second
+    from the mean of the log-probabilities for the original items and for copies with exchanged names. This mean removes
+    a preference for one of the names.
     """
     import numpy as np
 
@@ -251,12 +256,20 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
-    """Score decisions of baselines, the best head and a probe on all heads, made without fine-tuning.
+    """Score decisions on whether a pronoun refers to a name, made without fine-tuning.
 
-    For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds, which
-    divide the items by text. The scores are keyed by the name of the table row. There are four rows for the best head:
-    with weights from the pronoun to the names only, or in the better of the two directions; each with and without a
-    threshold.
+    The decisions are made by baselines, by the best head, and by a probe on the attention weights of all heads.
+
+    For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
+
+    Args:
+        folds: number of folds, into which the items are divided by text.
+        seed: seed of the folds, of random decisions and of the probe.
+
+    Returns:
+        The scores of each baseline, of the best head and of the probe, keyed by the name of the table row. There are
+        four rows for the best head: with weights from the pronoun to the names only, or with weights in the better of
+        the two directions; each with and without a threshold.
 
     Raises:
         UserError: a text is too long for the model, or the model has no attention maps.

@@ -50,9 +50,10 @@ class LivePage:
 def look(settings: LivePage) -> None:
     """Show attention weights and predicted antecedents, on a page served on localhost or, for `text`, in the terminal.
 
-    For `text`, `print_sentence` prints the result, and no page is served. Otherwise the page is served until Ctrl+C,
-    and opens in the browser. Without a display, an example sentence is printed first, if the first model is a run with
-    a head chosen for its language.
+    If `text` is set, `print_sentence` prints the result for this text, and no page is served. Otherwise the page is
+    served until Ctrl+C, and opens in the browser if there is a display. If there is no display, `print_sentence` first
+    prints the result for an example sentence, provided that the first model is a run in which a head was chosen for the
+    language of the sentence.
 
     Raises:
         UserError: a model does not exist, the port cannot be used, or `print_sentence` fails.

@@ -70,7 +70,10 @@ class Report(EvidencePlan):
         return Path(self.output or "outputs/atlas")
 
     def sources(self) -> dict[str, Data]:
-        """Return the data settings of each corpus of an atlas: that of `data`, by default built-in, then `corpora`.
+        """Return the data settings of each corpus of an atlas (a comparison of models), keyed by corpus name.
+
+        The corpus of the setting `data`, by default the built-in corpus, is the first; the corpora of the setting
+        `corpora` follow.
 
         Raises:
             UserError: an element of `corpora` is not of the form corpus:path, the settings of a corpus are invalid, or
@@ -110,9 +113,12 @@ _OF_ATLASES = ("data", "corpora", "causal_items")
 def report(settings: Report) -> list[Path]:
     """Measure missing scores, and write a self-contained HTML report on one or several runs, with figures and tables.
 
-    If `output` ends in .csv, a table of the stored scores of several runs is written instead. Otherwise, if a
-    model is not a run of this package, or if `data` or `corpora` is set, an atlas is written (`draw_atlas`). The path
-    is that of the page in each language (English first), of the table, or of the atlas.
+    If `output` ends in .csv, a table that summarises the stored scores of several runs is written instead. Otherwise,
+    if a model is not a run of this package, or if `data` or `corpora` is set, an HTML page that compares the heads of
+    models (an atlas) is written instead.
+
+    Returns:
+        The path of the page in each language (English first), of the CSV table, or of the atlas.
 
     Raises:
         UserError: a run is unfinished, two runs have the same name, a setting has no effect on what is written, or
@@ -185,7 +191,11 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:
-    """Return the folder for a run's results: its directory or, if that is not writable, a subfolder of `output`."""
+    """Return the folder for a run's results.
+
+    By default this is the run directory. If the run directory is not writable and `output` is set, it is a subfolder of
+    `output`.
+    """
     from anaphora.analysis.evidence.storage import metrics_path
     from anaphora.base.console import say
 

@@ -157,7 +157,10 @@ def _suffix(path: Path) -> str:
 
 
 def _json(path: Path) -> list[Any]:
-    """Return the JSON values in a file: one on each line if the first non-blank line is complete, otherwise one."""
+    """Return the JSON values in a file.
+
+    If the first non-blank line is a complete JSON value, each line is a value. Otherwise the whole file is one value.
+    """
     lines = read_lines(path)
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):

@@ -190,7 +190,8 @@ def in_text_order(
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
     """Return the examples of evenly spaced whole groups, about `most` in total; all examples if `most` is None.
 
-    In the built-in corpus, most groups are quads. Even if `examples` has as many of each cue type, the sample may not.
+    In the built-in corpus, most groups are quads (two cues, each with both orders of the candidates). The sample may
+    have more examples of some cue types than of others, even if `examples` has the same number of each.
     """
     if most is None:
         return list(examples)
@@ -345,7 +346,8 @@ def _checked_extents(
 ) -> dict[str, str]:
     """Check the factors `extent` and `extents` (spans of whole mentions); return them with candidates in text order.
 
-    `length` is that of the text. `new_indices` gives the index in text order of each candidate in the record's order.
+    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record;
+    `new_indices` gives the index in text order of each of these candidates.
     """
 
     def is_span(written: str) -> bool:

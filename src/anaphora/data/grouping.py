@@ -27,7 +27,10 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
 
 
 def portions(sizes: Iterable[int], most: int) -> list[list[int]]:
-    """Divide the indices of items into consecutive portions with sizes of at most `most`, or with one larger item."""
+    """Divide the indices of items with the given sizes into consecutive portions.
+
+    The sizes of a portion's items sum to at most `most`; an item larger than `most` is a portion by itself.
+    """
     together: list[list[int]] = []
     held = 0
     for index, size in enumerate(sizes):

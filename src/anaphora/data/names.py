@@ -15,9 +15,10 @@ from anaphora.data.example import Example, Span
 def with_names(example: Example, names: Sequence[str]) -> Example:
     """Return a copy of an example in which a new name replaces all mentions of each candidate.
 
-    Candidates and antecedents keep their order; spans, and factors that contain a candidate's name or character
-    offsets, are adjusted. If the first or last word of a name occurs alone ("Lee" of "Anna Lee"), that of the new name
-    replaces it, unless two candidates share the word.
+    Candidates and antecedents keep their order; spans are adjusted to the lengths of the new names. If the first or
+    last word of a name occurs alone ("Lee" of "Anna Lee"), the first or last word of the new name replaces it, unless
+    two candidates share the word. Factors (attributes of the item by which results are grouped) are adjusted too if
+    their value is a candidate's name or contains character offsets.
     """
     written = {span: name for spans, name in zip(example.candidates, names, strict=True) for span in spans}
     written |= _name_parts(example, names, [example.pronoun, *written])
@@ -33,7 +34,14 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
 
 def _factor(name: str, value: str, example: Example, names: Sequence[str], moved: Mapping[Span, Span]) -> str:
-    """Return the new value of a factor, given the example before its candidates got `names` and the `moved` spans."""
+    """Return the new value of a factor (attribute of the item) of an example whose candidates were renamed.
+
+    Args:
+        name, value: name and old value of the factor.
+        example: example before the renaming.
+        names: new names of the candidates.
+        moved: mapping from old to new spans, from `replace_spans`.
+    """
 
     def place(written: re.Match[str]) -> str:
         longer = (to[1] - to[0] - (end - start) for (start, end), to in moved.items() if end <= int(written[0]))
@@ -60,7 +68,10 @@ def replace_spans(text: str, written: Mapping[Span, str]) -> tuple[str, dict[Spa
 
 
 def with_exchanged_names(example: Example) -> Example:
-    """Return a copy in which each candidate has the name of the next candidate, and the last that of the first."""
+    """Return a copy of an example in which the candidates have exchanged their names.
+
+    Each candidate gets the name of the next candidate, and the last candidate gets the name of the first.
+    """
     names = [example.words(index) for index in range(len(example.candidates))]
     return with_names(example, [*names[1:], *names[:1]])
 
@@ -68,10 +79,11 @@ def with_exchanged_names(example: Example) -> Example:
 def with_other_names(examples: Sequence[Example], copies: int, seed: int) -> list[Example]:
     """Copy each example `copies` times with names drawn from the candidates of all examples.
 
-    A new name comes from an example with the same factor `gender`, or without one if the example has none. It does not
-    occur in the text, differs from the example's other new names, and has one word or several, like the old one. If 20
-    draws give no such name, the old name is retained. The method follows Liu 2019 (Anonymized BERT), who uses a few
-    common names.
+    A new name comes from an example with the same value of the factor `gender` (an attribute of the item). If an
+    example has no such factor, its new names come from examples without this factor. A new name does not occur in the
+    text and differs from the example's other new names. A name of one word is replaced by a name of one word, and a
+    name of several words by a name of several words. If 20 draws give no such name, the old name is retained. The
+    method follows Liu 2019 (Anonymized BERT), who uses a few common names.
     """
     pool: defaultdict[tuple[str, bool], dict[str, None]] = defaultdict(dict)
     for example in examples:

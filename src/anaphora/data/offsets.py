@@ -21,8 +21,11 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
     """Check that spans of a text neither cut a word nor start or end with a space.
 
     Spans in scripts without spaces, such as Chinese, cannot cut a word. Contractions count as two words, as in the Penn
-    Treebank: "was" and "n't". Each span has a name for messages, such as "pronoun"; spans that start at `word_parts`
-    may cut words.
+    Treebank: "was" and "n't", or "gon" and "na".
+
+    Args:
+        spans: pairs of a name for messages, such as "pronoun", and a span, which must be inside the text.
+        word_parts: offsets at which a span may start although the span cuts a word.
 
     Raises:
         UserError: a span cuts a word, or starts or ends with a space. If the offsets would cover whole words in another
@@ -49,7 +52,8 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
     """Return the units, such as bytes, in which offsets cover whole words, as a clause for an error message.
 
-    It is empty if they do so in characters, or in no known unit. Spans may be outside the text.
+    The clause is empty if the offsets cover whole words in characters, or in none of the known units. Spans may be
+    outside the text.
     """
     if covers_words(text, spans):
         return ""
@@ -78,9 +82,10 @@ def covers_words(text: str, spans: Sequence[_Span]) -> bool:
 
 
 def other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
-    """Yield the name of each other unit of offsets and a function that converts a span to characters from 0.
+    """Yield the units of offsets other than the default (characters from 0, end exclusive).
 
-    Offsets that are not the start of a character become -1.
+    Each unit is a pair: the name of the unit, and a function that converts a span in this unit to the default. The
+    function converts an offset that is not the start of a character to -1.
     """
     for name, encoding, size in (("UTF-16 code units", "utf-16-le", 2), ("UTF-8 bytes", "utf-8", 1)):
         sizes = [len(character.encode(encoding, "surrogatepass")) // size for character in text]

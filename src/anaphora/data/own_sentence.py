@@ -273,9 +273,10 @@ def _spellings(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD, and the offset in the given text of each of its code points and of its end.
+    """Return a text in NFD (canonical decomposition), and offsets in the given text.
 
-    Of a character that decomposition changes, only the first code point has an offset; the others have None.
+    There is one offset for each code point of the decomposed text, and one for the end of the text. A character that
+    decomposition changes has an offset only for its first code point; its other code points have None.
     """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)

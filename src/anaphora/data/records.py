@@ -71,7 +71,10 @@ def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, schema: 
 
 
 class GroupRows:
-    """Groups of examples, stored as Arrow rows, which take a fifth of the memory; no span may cut a word."""
+    """Collection of groups of examples, stored as Arrow rows, which take a fifth of the memory of Python objects.
+
+    No span of the examples may cut a word.
+    """
 
     def __init__(self) -> None:
         self._groups: list[list[Example]] = []  # not converted yet
@@ -129,13 +132,19 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return an item's factors; `word_parts` lists the starts of spans that cut a word, as `check_offsets` needs."""
+    """Return the factors of an item; if spans cut a word, the factor `word_parts` lists the starts of these spans.
+
+    `check_offsets` accepts a span that cuts a word only if the start of the span is in this list.
+    """
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)
 
 
 def _written_factors(factors: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return each item's factors as JSON; the code of each name with its value, which occur often, is cached."""
+    """Return the factors of each item as a JSON string.
+
+    The JSON code of each pair of a factor's name and value is cached, since most pairs occur in many items.
+    """
     member = lru_cache(_MEMBERS_KEPT)(lambda name, value: f"{_AS_JSON(name)}: {_AS_JSON(value)}")
     return [f"{{{', '.join(map(member, each, each.values()))}}}" for each in factors]
 
@@ -208,10 +217,14 @@ def parquet_parts(
     about: Mapping[str, Any] | None = None,
     incompressible: Sequence[str] = (),
 ) -> Iterator[Callable[[pyarrow.Table], None]]:
-    """Create a Parquet file when the `with` block ends without an error; the yielded function adds a row group.
+    """Create a Parquet file inside the `with` block; the yielded function appends one part of a table as a row group.
 
-    `descriptions` of the columns, and `about`, that of the table (`parquet_about`), are stored in the file. Columns in
-    `incompressible` have mostly distinct values, and are stored without dictionary encoding.
+    Args:
+        path: path of the file, which appears there when the `with` block ends without an error.
+        schema: schema of every part.
+        descriptions: description of each column, stored in the file.
+        about: description of the table, stored as JSON; read by `parquet_about`.
+        incompressible: names of columns with mostly distinct values, which are stored without dictionary encoding.
     """
     import pyarrow
     from pyarrow import parquet
@@ -228,7 +241,10 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the argument `about` of `parquet_parts` from a file; None if there is none or the file is unreadable."""
+    """Return the description of the table that a file written by `parquet_parts` contains (its argument `about`).
+
+    The result is None if the file contains no description or is unreadable.
+    """
     from pyarrow import ArrowException, parquet
 
     try:

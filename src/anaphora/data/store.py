@@ -73,14 +73,20 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return the text of each example of a split, and the offset at which its pronoun starts."""
+        """Return a pair for each example of a split: the text, and the offset at which the pronoun starts.
+
+        If `numbers` is given, only the examples with these indices are read.
+        """
         from pyarrow import compute
 
         texts, pronouns = self._columns(split, ("text", "pronoun"), numbers)
         return list(zip(texts.to_pylist(), compute.list_element(pronouns, 0).to_pylist(), strict=True))
 
     def counts(self, split: str, numbers: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """Return the numbers of candidates and of antecedents of each example of a split."""
+        """Return a pair for each example of a split: the number of candidates, and the number of antecedents.
+
+        If `numbers` is given, only the examples with these indices are read.
+        """
         from pyarrow import compute
 
         columns = self._columns(split, ("candidates", "antecedents"), numbers)
@@ -104,7 +110,10 @@ class Corpus:
         return "pronoun" in next(iter(self.splits.values())).column_names
 
     def training_digest(self) -> str:
-        """Return a hash of texts, spans, and antecedents or labels of the training split, in any order of the items."""
+        """Return a hash of the training split, with which a run identifies its training data.
+
+        The hash depends on the texts, spans, and antecedents or labels, but not on the order of the items.
+        """
         import pyarrow.compute as compute
 
         table = self._table("train")
@@ -247,7 +256,11 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Drop groups of which an item shares eight consecutive words with `data.without`; extend the report by them."""
+    """Drop groups of items that overlap with evaluation data; return the other items, and an extended report.
+
+    A group is dropped if one of its items shares eight consecutive words with the data listed in `data.without`. The
+    report then lists the items of this group.
+    """
     if not settings.without:
         return splits, report
     from anaphora.data import contamination
@@ -325,7 +338,11 @@ def _write(
 
 
 def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) -> Corpus:
-    """Open a cached corpus; if this process has not just `written` it, check the hashes of its files."""
+    """Open a cached corpus.
+
+    `written` is the description of a corpus that this process has just written. If `written` is None, the description
+    is read from the cache, and the hashes of the files are checked.
+    """
     from pyarrow import ipc, memory_map
 
     try:
@@ -355,7 +372,11 @@ def _checked_description(directory: Path) -> dict[str, Any]:
 
 
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the hash of each file of a cached corpus, for about.json; that of about.json is the hash of `about`."""
+    """Return the hash of each file of a cached corpus, keyed by file name.
+
+    The hashes are stored in about.json, together with the description `about`. The hash for about.json itself is that
+    of the description.
+    """
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     return {_ABOUT: known, **{path.relative_to(folder).as_posix(): file_digest(path) for path in files}}

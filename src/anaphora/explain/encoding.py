@@ -41,7 +41,11 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text of a walk-through, with its pronoun and candidates, if any; the pronoun may have been detected."""
+    """Text of a walk-through.
+
+    `example` holds the pronoun and the candidates of the text; it is None if no pronoun is to be resolved.
+    `is_detected` is True if the pronoun was detected automatically.
+    """
 
     text: str
     example: Example | None = None

@@ -184,7 +184,10 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return the indices of `most` of `count` rows or columns; None before the last stands for those left out."""
+    """Return the indices of the rows or columns to show, if at most `most` of `count` fit.
+
+    If not all fit, the list ends with None, which stands for the rows or columns left out, and the last index.
+    """
     if count <= most:
         return list(range(count))
     return [*range(max(1, most - 2)), None, count - 1]

@@ -59,9 +59,13 @@ def projection_step(
     projected: Tensor,
     columns: tuple[str, ...] = (),
 ) -> Step:
-    """Return the step that projects `read` to the queries, keys or values (`letter` "Q", "K" or "V") of one head.
+    """Return the step that computes the queries, keys or values of one head, by a matrix product and a bias.
+
+    In shapes, T is the number of tokens, W the width and D the number of features per head.
 
     Args:
+        letter: "Q", "K" or "V".
+        read: matrix to be projected, with labelled axes.
         weight: (W, D) weight of the projection; None if queries, keys or values are not projected.
         bias: (D,) or None.
         projected: (T, D) result.
@@ -120,8 +124,8 @@ def attention_steps(
     """Return the steps from queries, keys and values to the output of one head.
 
     Args:
-        query: (1, H, Q, D).
-        key, value: (1, H, T, D).
+        query: (1, H, Q, D) queries: H heads, Q queries, D features per head.
+        key, value: (1, H, T, D) keys and values of T tokens.
         bias: bias of the scores, broadcastable to (1, H, Q, T), or None.
         scale: factor of the dot products; None to divide them by the square root of D.
     """

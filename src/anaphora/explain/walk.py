@@ -21,6 +21,7 @@ class Matrix:
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
         values: (rows, columns); or (queries, rows, columns) if there is a matrix for each row of the attention map.
+        rows, columns: labels of the rows and of the columns.
         axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
             the same length.
         followed: whether the rows belong to the query tokens, so that one of the rows is the one that the steps follow.
@@ -36,7 +37,10 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as one matrix, (rows, columns): the one for `row` if each row of the map has its own."""
+        """Return the values as one matrix, (rows, columns).
+
+        If there is a matrix for each row of the attention map, the one for `row` is returned.
+        """
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 

@@ -71,9 +71,9 @@ class EditPoint:
 
 
 class PlacedOperations(SingleOperations):  # type: ignore[no-untyped-call]
-    """Dispatch mode that calls `softmax` and `product` for these operations of a model, with their location.
+    """Dispatch mode that calls a method for each softmax and each matrix product of a model.
 
-    Subclasses override the two methods.
+    The methods, `softmax` and `product`, receive the location of the operation in the model. Subclasses override them.
     """
 
     def __init__(self, running: Sequence[str]) -> None:
@@ -198,7 +198,9 @@ def edited_attention(
 ) -> Iterator[EditedAttention]:
     """Apply edits to a single forward pass inside the `with` block; yield the dispatch mode that applies them.
 
-    Paths in `points` are relative to `part`; the forward pass may be that of a larger model.
+    Args:
+        part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
+        points, edits, sizes: as in `EditedAttention`.
 
     Raises:
         UserError: the forward pass does not compute attention by the operations that the trial forward pass has
@@ -229,10 +231,13 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
 class EditOfOneText(Edit):
     """Wrapper that applies an edit, made for a batch of texts, in a forward pass over one text of the batch.
 
-    The edit always receives tensors for the whole batch, of which each pass fills in the values of its text.
+    The edit always receives tensors for the whole batch. All passes share these tensors (`tables`), and each pass fills
+    in the values of its text.
 
     Args:
-        edit, row, batch: edit of the batch, index of the text in it, and its sizes B and T.
+        edit: edit of the batch.
+        row: index of the text in the batch.
+        batch: sizes B and T of the batch.
         tables: inputs of the edit, keyed by the name of its method; zeros for texts that have not run yet.
     """
 

@@ -1,4 +1,7 @@
-"""Loading of a model and its tokenizer from a folder or the Hugging Face Hub, without code and pickles of the model."""
+"""Loading of a model and its tokenizer from a folder or the Hugging Face Hub.
+
+Code that comes with a model is not run, and pickled weights are not read.
+"""
 
 from __future__ import annotations
 
@@ -140,7 +143,10 @@ def _check_no_adapter(place: str, title: str, offline: bool) -> None:
 
 
 def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
-    """Check that the loaded tokenizer splits texts as tokenizer.json specifies, of which many classes ignore a part."""
+    """Check that the tokenizer which transformers has loaded splits texts as tokenizer.json specifies.
+
+    Many tokenizer classes of transformers ignore a part of tokenizer.json.
+    """
     if path is None or not getattr(tokenizer, "is_fast", False):
         return
     written = Tokenizer.from_file(str(path))
@@ -173,7 +179,10 @@ def _weight_files(place: str) -> dict[str, Path]:
 
 
 def _cached(place: str, name: str, offline: bool) -> Path | None:
-    """Return the local path of a file, downloaded from the Hub if needed unless `offline`; None if there is none."""
+    """Return the local path of a file in a folder or on the Hugging Face Hub; None if the file does not exist.
+
+    Unless `offline` is True, a file on the Hub is downloaded if needed.
+    """
     hub: Any = import_module("transformers.utils.hub")
     path = hub.cached_file(
         place,
@@ -211,7 +220,7 @@ def _class_of(transformers: Any, config: Any) -> Any:
 def has_output_layer(model: PreTrainedModel) -> bool:
     """Return whether a model has an output layer over the vocabulary; False for encoder-decoders.
 
-    A model that also takes images or sounds must be able to generate text.
+    For a model that also takes images or sounds as input, the result is True only if the model can generate text.
     """
     continues = isinstance(model, import_module("transformers").GenerationMixin) and predicts_by(model, MULTIMODAL)
     known = continues or predicts_by(model, MASKED) or predicts_by(model, CAUSAL)

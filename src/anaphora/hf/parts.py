@@ -22,7 +22,10 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the module found by `text_module`, as a `PreTrainedModel` with the model's `config` if it has none."""
+    """Return the module found by `text_module`.
+
+    If this module has no attribute `config`, it is wrapped in a `PreTrainedModel` with the configuration of the model.
+    """
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
 
@@ -80,7 +83,9 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Run a text part in evaluation mode and return the last hidden states, (texts, tokens, width); restore its mode.
+    """Run a text part in evaluation mode and return the last hidden states, (texts, tokens, width).
+
+    If the part was in training mode, this mode is restored.
 
     Raises:
         UserError: the part needs inputs other than text, or returns no hidden states for the tokens.

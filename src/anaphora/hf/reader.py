@@ -162,9 +162,13 @@ class TransformersModel:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example, and the attention rows of the example's pronoun.
 
-        Texts of similar length share a forward pass, in another order than `examples`, as do examples with the same
-        text. `progress` receives the number of texts of each pass. If only `head` is read, records have the shape (1,
-        1, tokens), and passes with the registered attention function end in its layer.
+        Texts of similar length share a forward pass, so that the order differs from that of `examples`.
+
+        Args:
+            examples: examples in any order; examples with the same text share a forward pass.
+            progress: callback that receives the number of texts of each pass.
+            head: only head to read; records then have the shape (1, 1, tokens), and passes with the registered
+                attention function end in the layer of the head. None reads all heads of all layers.
 
         Raises:
             UserError: the head does not exist, the model cannot process a text, its maps are not attention weights, or
@@ -190,7 +194,10 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the record of each item of a batch; `tokens` are those of its distinct texts."""
+        """Yield the index and the record of each item of a batch.
+
+        `tokens` are the tokens of the distinct texts of the examples, in the order in which these texts first occur.
+        """
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
         for number, (_, example) in enumerate(items):
@@ -348,8 +355,9 @@ def open_model(
 ) -> TransformersModel:
     """Open a model of `transformers` for analysis.
 
-    A loaded model needs its tokenizer; by default, it is that of the folder or of the model on the Hub
-    ("hf://owner/name").
+    Args:
+        model: path of a folder, name on the Hugging Face Hub as "hf://owner/name", or a loaded model.
+        tokenizer: required for a loaded model; by default, the tokenizer of the folder or of the model on the Hub.
 
     Raises:
         UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded

@@ -152,7 +152,10 @@ def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the offset in `text` of each character, and of the end, of the text in which `mask` replaces [MASK]."""
+    """Return the offset in `text` of each character of the new text, in which `mask` has replaced every [MASK].
+
+    All characters of `mask` get the offset of [MASK]. The last element of the result is the offset of the text's end.
+    """
     if mask == _MASK:  # or there is no mask token, and the tokenizer splits [MASK]
         return range(len(text) + 1)
     places: list[int] = []
@@ -237,9 +240,9 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row that a text of `count` tokens uses in a position-embedding table, from the indices `rows`.
+    """Return the first row that a text uses in a position-embedding table; None if the table is not of positions.
 
-    Indices of positions are consecutive; None if the table is not of positions.
+    `rows` are the indices of the rows used by a text of `count` tokens. Indices of positions are consecutive.
     """
     if not rows.dim() or rows.shape[-1] < count:
         return None

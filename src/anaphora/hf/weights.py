@@ -56,9 +56,12 @@ class StoredTensor:
 
 
 def stored_tensors(files: Mapping[str, Path]) -> dict[str, StoredTensor]:
-    """Return the headers of all tensors of a model, by name, from the files in `INDEX` or else the file `WEIGHTS`.
+    """Return the headers of all tensors of a model, keyed by name of the tensor.
 
-    `files` has the paths by file name; without both, the result is empty.
+    Args:
+        files: path of each file, keyed by file name. If the file `INDEX` is present, the weight files listed there are
+            read from the folder of this file; otherwise, the file `WEIGHTS` is read. If neither is present, the result
+            is empty.
 
     Raises:
         UserError: a file is damaged or missing, or a tensor is stored twice or not in the file that the index states.
@@ -130,7 +133,10 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
 
 
 def _reads(family: object, name: str) -> bool:
-    """Return whether transformers loads models of a family with the class `name` of another (gpt-sw3: GPT-2)."""
+    """Return whether transformers loads models of a family with the class `name`, which another family defines.
+
+    For instance, transformers loads models of the family gpt-sw3 with a class of GPT-2.
+    """
     known: Any = import_module("transformers.models.auto.modeling_auto")
     named = [table.get(str(family)) for key, table in vars(known).items() if key.endswith("MAPPING_NAMES")]
     return any(name in one if isinstance(one, tuple) else name == one for one in named)
@@ -221,9 +227,10 @@ def check_weights(
 
 
 def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
-    """Check that no expert of a layer, from 0 to the largest stored index, lacks a tensor that another one has.
+    """Check that no expert of a layer lacks a tensor that another expert of the same layer has.
 
-    transformers joins the tensors of the experts, and reports at most the joint tensor as missing.
+    The experts of a layer are assumed to have all indices from 0 to the largest that is stored. transformers joins the
+    tensors of the experts; its own report of missing tensors therefore names only the joint tensor, or no tensor.
 
     Raises:
         UserError: a tensor of an expert is missing.
@@ -284,7 +291,10 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name of the first missing weight in the file, if it differs only in the prefix; otherwise None."""
+    """Return the name under which the file has the first missing weight, if only the prefix of the name differs.
+
+    The result is None if the file has no such weight.
+    """
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 

@@ -213,9 +213,13 @@ class Attention(Mixer):
 
 
 def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale: float | None = None) -> Tensor:
-    """Return the attention weights of selected queries, (Q, H, T), from those of all tokens, (B, H, T, D).
+    """Return the attention weights of selected queries: (Q, H, T).
 
-    `queries` are the batch row and token index of each selected query, (Q,) each; the rest is as in `attend`.
+    Args:
+        query, key: (B, H, T, D) queries and keys of all tokens.
+        bias: as in `attend`.
+        queries: two tensors, (Q,) each: batch row and token index of each selected query.
+        scale: as in `attend`.
     """
     row, token = queries
     # Queries are grouped by row and share the keys of their row: copying the keys for each query took longer than
@@ -239,7 +243,10 @@ def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
 
 
 def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> tuple[Tensor, Tensor]:
-    """Return the indices of the batch rows, (B, 1), and the tokens of their queries, (B, most), padded with 0."""
+    """Return the indices of the batch rows, (B, 1), and the token indices of the queries of each batch row, (B, most).
+
+    A batch row with fewer than `most` queries is padded with the token index 0.
+    """
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
     tokens[row, within] = token

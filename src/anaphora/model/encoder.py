@@ -104,7 +104,11 @@ class Encoder(nn.Module):
     def forward_with_rows(
         self, tokens: EncoderInput, queries: Queries, needed: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Return the hidden states of `forward`, (B, T, W), and the attention rows of queries, (L, Q, H, T)."""
+        """Return the hidden states of `forward`, (B, T, W), and the attention rows of queries, (L, Q, H, T).
+
+        Raises:
+            UserError: a layer is a recurrent network.
+        """
         rows = []
         for layer in self.passes(tokens):
             rows.append(layer.rows(queries))
@@ -114,7 +118,11 @@ class Encoder(nn.Module):
         return self._last_states(layer, needed), torch.stack(rows)
 
     def maps(self, tokens: EncoderInput) -> Iterator[Tensor]:
-        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory."""
+        """Yield the attention map of each layer, (B, H, T, T), one at a time to save memory.
+
+        Raises:
+            UserError: a layer is a recurrent network.
+        """
         for layer in self.passes(tokens):
             yield layer.maps()
 

@@ -104,7 +104,10 @@ class Block(nn.Module):
         return output
 
     def complete(self, hidden: Tensor, mixed: Tensor) -> Tensor:
-        """Compute the layer after attention, from its input and the heads' outputs: (..., W) -> (..., W)."""
+        """Compute the rest of the layer after attention, token by token.
+
+        The arguments (input of the layer, and concatenated outputs of the heads) and the result are (..., W).
+        """
         return self.add_feed_forward(self.add_attention(hidden, mixed))
 
 
@@ -128,11 +131,19 @@ class LayerPass:
         return self._mixed
 
     def rows(self, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries: (Q, H, T)."""
+        """Return the attention weights of selected queries: (Q, H, T).
+
+        Raises:
+            UserError: the layer is a recurrent network.
+        """
         return self._attention().rows(self.query, self.key, self.context, queries)
 
     def maps(self) -> Tensor:
-        """Return the attention weights of all queries: (B, H, T, T)."""
+        """Return the attention weights of all queries: (B, H, T, T).
+
+        Raises:
+            UserError: the layer is a recurrent network.
+        """
         return self._attention().maps(self.query, self.key, self.context)
 
     def output(self, needed: Tensor | None = None) -> Tensor:

@@ -68,7 +68,10 @@ def _is_plain(tensor: Tensor) -> bool:
 
 @cache
 def has_faster_kernel() -> bool:
-    """Return whether oneDNN's kernel exists, computes the right product, and is faster (on AMD with AVX-512)."""
+    """Return whether the oneDNN kernel exists, is faster than torch's own, and computes the same product.
+
+    It is assumed to be faster if the processor is an AMD processor with AVX-512.
+    """
     try:
         if torch.backends.cpu.get_cpu_capability() != "AVX512" or not _is_amd():
             return False
@@ -86,7 +89,10 @@ def _is_amd() -> bool:
 
 
 def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute vectors @ weight.T + bias with oneDNN: (N, K), (M, K), (M,) -> (N, M); see `has_faster_kernel`."""
+    """Compute vectors @ weight.T + bias with oneDNN's kernel: (N, K), (M, K), (M,) -> (N, M).
+
+    The kernel may be missing or slower than torch's own, which `has_faster_kernel` tells.
+    """
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product
 

@@ -30,7 +30,8 @@ class AttentionContext:
         bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
         segments: (B, T) index of each token's sentence, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
-        hidden_share: as in `Encoder`, where x is `embeddings`.
+        hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
+            layer's input and x is `embeddings`.
     """
 
     embeddings: Tensor
@@ -44,9 +45,10 @@ class AttentionContext:
 
 
 class Edit:
-    """Base class of interventions in one layer's attention, which itself changes nothing.
+    """Base class of interventions in one layer's attention.
 
-    Subclasses change or record a tensor. The methods return new tensors and do not modify their arguments.
+    This class changes nothing; subclasses change or record a tensor. The methods return new tensors and do not modify
+    their arguments.
     """
 
     def projected(
@@ -88,7 +90,10 @@ class Mixer(nn.Module):
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
-        """Return the output of `mix` only for the distinct, ascending flat positions `needed`, (P,): (P, W)."""
+        """Return the output of `mix` only for the tokens `needed`: (P, W).
+
+        `needed` holds the flat position of each token, row * T + token, in ascending order without duplicates: (P,).
+        """
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:

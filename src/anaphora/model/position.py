@@ -110,7 +110,7 @@ class Rotary(Position):
 class Alibi(Position):
     """Penalty on each score, proportional to the distance between query and key (Press et al. 2022, section 3).
 
-    Distances count in both directions, times the slope of each head.
+    Distances count in both directions. Each head has its own slope, the penalty per token of distance.
     """
 
     slopes: Tensor
@@ -128,8 +128,9 @@ class Alibi(Position):
 class T5Relative(Position):
     """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
-    Each direction has half of the buckets. Half of these hold one distance each; the others hold ranges up to
-    `max_distance`, equally wide on a logarithmic scale. All layers share the table of biases.
+    Each direction has half of the buckets. Half of the buckets of a direction hold one distance each; the others hold
+    ranges of distances up to `max_distance`, which are equally wide on a logarithmic scale. All layers share the table
+    of biases.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:

@@ -40,7 +40,10 @@ def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Return the sum of `values`, (K, ...), of each owner, (size, ...); `owners` are indices in [0, size), (K,)."""
+    """Return the sum of the values of each owner, (size, ...).
+
+    `values`, (K, ...), are grouped by `owners`, (K,), the index of each value's owner, in [0, size).
+    """
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
 
@@ -57,7 +60,10 @@ def candidate_vectors(output: EncoderOutput, batch: Batch) -> Tensor:
 
 
 def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
-    """Return attention masses on candidates in one layer, averaged over query tokens: (K, H, T) -> (N, H, M)."""
+    """Return the attention mass on each candidate, summed over its tokens and averaged over the query tokens.
+
+    The attention rows are those of one layer: (K, H, T) -> (N, H, M).
+    """
     items, most = batch.present.shape
     per_item = group_mean(rows, batch.query_items, items)  # (N, H, T)
     columns = batch.candidate_positions % rows.shape[-1]
@@ -72,10 +78,10 @@ def full_precision(values: Tensor) -> Tensor:
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads, and the head of a model without one, which predicts no antecedents.
+    """Base class of prediction heads.
 
-    The last column of the scores, (N, M + 1), is that of "none of the candidates"; it is -inf if the settings exclude
-    it.
+    This class itself is used in a model without a prediction head, which predicts no antecedents. The last column of
+    the scores, (N, M + 1), is the score of "none of the candidates"; it is -inf if the settings exclude this answer.
     """
 
     def __init__(self, none_of_them: bool = False) -> None:
@@ -91,10 +97,10 @@ class PredictionHead(nn.Module):
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """Return vectors, (R, T, W), that mark candidates and are added to the embeddings; None, as here, if none.
+        """Return vectors that mark the candidates, to be added to the token embeddings: (R, T, W).
 
-        `slots`, (R, T), holds the slot of each token: a number from 1 for tokens of a candidate, and 0 for other
-        tokens.
+        `slots`, (R, T), holds the slot (candidate marker) of each token: a number from 1 for tokens of a candidate, and
+        0 for other tokens. The result is None, as here, if no vectors are added.
         """
         return None
 
@@ -173,9 +179,10 @@ class Slot(PredictionHead):
 
 
 class Pointer(PredictionHead):
-    """Prediction head whose scores are the log attention masses from the pronoun to candidates in one attention head.
+    """Prediction head whose scores are the logarithms of attention masses of one attention head.
 
-    The score of "none of them" is the mass on [CLS].
+    The score of a candidate is the log attention mass from the pronoun to the candidate; the score of "none of them" is
+    that to [CLS].
     """
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
@@ -259,7 +266,10 @@ class Pair(PredictionHead):
 
 
 class Label(PredictionHead):
-    """Prediction head of a text's label, scored like a candidate, from the mean of the hidden states or the first."""
+    """Prediction head that predicts the label of a text, from the mean of the hidden states or from the first one.
+
+    The labels are scored like candidates.
+    """
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:
         super().__init__()

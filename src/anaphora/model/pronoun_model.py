@@ -99,14 +99,21 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Check that the model can encode a text without a query (`model.second_sequence`); raise UserError if not."""
+        """Check that the model can encode a text without a query, that is, without a marked pronoun.
+
+        Raises:
+            UserError: the model needs the pronoun as a second sequence (`model.second_sequence`).
+        """
         if self.encoder.settings.second_sequence:
             raise UserError(
                 N_("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Return the sorted, distinct flat positions that the prediction head and the output layer need: (P,)."""
+        """Return the positions that the prediction head and the output layer need: (P,), sorted and distinct.
+
+        A position is an index into the tokens of all rows of the batch, one row after the other.
+        """
         read = (*self.prediction_head.read_positions(batch), batch.masked_positions, batch.own_positions)
         positions: Tensor = torch.unique(torch.cat(read))
         return positions

@@ -176,9 +176,9 @@ def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float]
 
 
 def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:
-    """Return the accuracy in a row, in %, with its interval and its head, if any, in the format `position`.
+    """Return the accuracy in a table row, in %, with its interval; a dash if the row is None.
 
-    A dash stands for None.
+    If the row is about a head, the layer and the index of the head follow in the format `position`.
     """
     if row is None:
         return NOT_MEASURED

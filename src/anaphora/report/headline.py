@@ -104,20 +104,21 @@ def headline_sentence(evidence: Evidence) -> str:
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     """Return groups of items, keyed by what the scores on these items show about the chosen head.
 
+    A group has the items of one language, or those of one cue category (`Group.kind`) in one language.
+
     The task is solved if the task accuracy is at least halfway from chance to 1, and if its lower bound is above chance
     and above every baseline other than untrained models. If there is no interval, the accuracy itself is compared. The
     head's candidate accuracy is compared with thresholds: chance and all baselines, including the mean and the 95th
     percentile of untrained models.
 
     Returns:
-        Lists of groups. A cue category is listed only if its key is not that of the whole language.
-
-        - "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
-        - "unmeasured": as for "points", but untrained models were not measured.
-        - "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
-          the items have too few templates or groups.
-        - "ordinary": the task is solved, but the candidate accuracy is not clearly above all thresholds.
-        - "unsolved": the task is not solved, or the model's answers were not measured.
+        Lists of groups under these keys. A cue category is listed only if its key is not that of the whole language.
+        "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
+        "unmeasured": as for "points", but untrained models were not measured.
+        "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
+        the items have too few templates or groups.
+        "ordinary": the task is solved, but the candidate accuracy is not clearly above all thresholds.
+        "unsolved": the task is not solved, or the model's answers were not measured.
     """
     names = ("points", "unmeasured", "open", "ordinary", "unsolved")
     cases: dict[str, list[Group[Cell]]] = {name: [] for name in names}
@@ -180,8 +181,9 @@ def _is_below_chance(cell: Cell) -> bool:
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
     """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
-    Without an interval, all are returned. "all_candidates" is the accuracy of a random choice among all candidates,
-    "chance" that among the candidates that the cue may select (`Example.focal`); the others are baselines.
+    The thresholds are chance and the baselines. If there is no interval, all of them are returned. The key
+    "all_candidates" is the accuracy of a random choice among all candidates; the key "chance" is the accuracy of a
+    random choice among the candidates that the cue may select (`Example.focal`).
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0

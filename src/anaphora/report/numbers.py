@@ -51,9 +51,12 @@ def single_point_note(spans: Iterable[Sequence[float] | None]) -> str | None:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number with its unit and its interval, if any; a p-value or a count has neither of the two.
+    """Return a number as text with its unit and its interval; a p-value or a count has neither of the two.
 
-    The unit is "share", "share difference", "points", "times", "p" or "count".
+    Args:
+        value: the number; None if it was not measured.
+        span: lower and upper end of the interval; None or empty if there is none.
+        unit: one of "share", "share difference", "points", "times", "p" and "count".
     """
     if value is None:
         return NOT_MEASURED

@@ -1,4 +1,7 @@
-"""Translation of the English sentences stored in result files, with {0}, {1}, ... for numbers in the catalogue."""
+"""Translation of the English sentences stored in result files.
+
+The catalogue of translations has the placeholders {0}, {1}, ... in place of the numbers of each sentence.
+"""
 
 from __future__ import annotations
 

@@ -31,10 +31,11 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests.
 
-    For each language and cue category, the columns are the number of items, the task accuracy, and its drop under three
-    interventions on the pronoun's edge to the antecedent: knockout in the chosen head and in all heads of its layer,
-    and value-zeroing in these. The last column is the share of correct answers that flip if all heads of this layer get
-    the pronoun's attention rows from the other sentence of the minimal pair.
+    There is one row for each language as a whole, and one for each cue category (`Group.kind`) of the language. The
+    columns are the number of items, the task accuracy, and the drop in task accuracy under three interventions on the
+    pronoun's attention to the antecedent: knockout in the chosen head, knockout in all heads of this layer, and
+    value-zeroing in all heads of this layer. The last column is the share of correct answers that flip if all heads of
+    this layer get the pronoun's attention rows from the other sentence of the minimal pair.
     """
     rows = []
     for group in all_groups(evidence.causal_cells):
@@ -76,7 +77,11 @@ def one_head_table(evidence: Evidence) -> TableElement:
 
 
 def specificity_table(evidence: Evidence) -> TableElement:
-    """Return a table of the weight on the antecedent from the pronoun and from the other word that gives it most."""
+    """Return a table of the attention weight that the antecedent gets from the pronoun and from another word.
+
+    The other word is the one that, apart from the pronoun, gives the antecedent the most weight. There is one row for
+    each language and cue category (`Group.kind`).
+    """
     rows = [
         {
             _("language, cue"): group.label,
@@ -90,9 +95,10 @@ def specificity_table(evidence: Evidence) -> TableElement:
 
 
 def dose_table(evidence: Evidence) -> TableElement:
-    """Return a table of drops in task accuracy by language, cue category and weight removed in the chosen head.
+    """Return a table of drops in task accuracy when the pronoun's attention weights in the chosen head are reduced.
 
-    It is removed from the weight on the antecedent or, for comparison, from those on all other tokens together.
+    The same amount is removed from the weight on the antecedent and, for comparison, from the weights on all other
+    tokens together. There is one row for each language, cue category (`Group.kind`) and amount.
     """
     rows = [
         {

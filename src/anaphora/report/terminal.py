@@ -43,7 +43,10 @@ def print_phrase(message: str, **values: Any) -> None:
 
 @in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
-    """Print the number of items, if any, in which the model gives a right and a wrong candidate the same score."""
+    """Print the number of items in which the model gives a right and a wrong candidate the same score.
+
+    If there are no such items or no answers, nothing is printed.
+    """
     if answers is not None and answers.undecided.any():
         print_phrase(
             N_(

@@ -115,7 +115,8 @@ def heads_title(
 
     Args:
         scores: (L, H) candidate accuracies; NaN in layers without attention.
-        chance, untrained: chance on these items, and 95th percentile over untrained models; None if not measured.
+        chance: chance accuracy on these items.
+        untrained: 95th percentile over untrained models; None if not measured.
         evidence: measurements with the chosen head and its p-value on the development split.
     """
     layer, head = evidence.head.layer, evidence.head.head
@@ -182,9 +183,10 @@ def attention_title(
 ) -> str:
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
-    If every antecedent has a smaller share, the title also names the strongest antecedent. If no share is at least one
-    half, it says that the attention is spread over several words. If two have the largest share after rounding, it
-    names both; if more have it, only the antecedent.
+    If every antecedent has a smaller share, the title also names the antecedent with the largest share. If no share is
+    at least one half, the title says that the attention is spread over several words. If two
+    words or candidates have the largest share after rounding, the title names both; if more have it, it names only the
+    antecedent.
 
     Args:
         weights: (W,) attention weights on the words.
@@ -262,9 +264,10 @@ def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None)
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """Part of a sentence with its share of an attention row.
+    """Part of a sentence that gets attention, with its share of an attention row.
 
-    It is a candidate ("antecedent" or "distractor"), the query words ("attending"), or another word ("word").
+    The part is a candidate (`role` "antecedent" or "distractor"), the query words ("attending"), or one other word
+    ("word").
     """
 
     name: str

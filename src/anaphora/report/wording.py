@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of `name` in `names`, where spaces may replace underscores; else the name with spaces."""
+    """Return the label of `name`, a key of `names` in which spaces may replace underscores.
+
+    If `names` lacks this key, the result is `name` with spaces instead of underscores.
+    """
     return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
 
@@ -37,7 +40,10 @@ def group_label(code: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """Measurement on the items of a language: those of one cue category (`kind`: "set" or "role"), or "all"."""
+    """Measurement on the items of one language and one cue category (`kind`: "set" or "role").
+
+    If `kind` is "all", the measurement is on all items of the language.
+    """
 
     language: str
     kind: str

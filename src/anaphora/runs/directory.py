@@ -78,7 +78,10 @@ class Run:
 
     @property
     def files(self) -> RunFiles:
-        """Return the paths of the run's files in `origin` or else in `directory`, which gets all new measurements."""
+        """Return the paths of the run's own files: those in `origin`, or in `directory` if `origin` is None.
+
+        New measurements are always written to `directory`.
+        """
         return RunFiles(self.origin or self.directory)
 
     @property
@@ -131,7 +134,11 @@ def tidy(directory: Path) -> None:
 
 
 def save_weights(path: Path, model: PronounModel, tokenizer: Path | None = None) -> None:
-    """Write a model's weights atomically, tied weights once, with their hash and that of the file `tokenizer`."""
+    """Write a model's weights atomically, with a hash of the weights.
+
+    If `tokenizer`, the path of the tokenizer's file, is given, a hash of this file is written too. Tied weights are
+    written once.
+    """
     arrays = {name: tensor.numpy() for name, tensor in distinct_tensors(model).items()}
     write_arrays(path, arrays, {} if tokenizer is None else {_TOKENIZER: file_digest(tokenizer)})
 
@@ -185,7 +192,10 @@ def load(directory: str | Path, device: Device | None = None) -> Run:
 
 
 def results_folder(name: str) -> Path:
-    """Return the folder outputs/<owner>--<name> (Hub) or outputs/<folder> for measurements on a foreign model."""
+    """Return the folder for measurements on a model whose own folder must not be written to.
+
+    It is outputs/<owner>--<name> for a model on the Hugging Face Hub, otherwise outputs/<name of the model's folder>.
+    """
     if name.startswith(HUB_PREFIX):
         return Path(Config.output) / name.removeprefix(HUB_PREFIX).strip("/").replace("/", "--")
     return Path(Config.output) / (Path(name).name or Path(name).resolve().name)
@@ -235,6 +245,8 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
 
 def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
+
+    Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
 
     Raises:
         UserError: a file is missing or broken, or our encoder does not support the model.

@@ -32,7 +32,10 @@ from anaphora.settings.model.encoder import check_length
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """Examples that a command uses, sampled if their number is limited; `measured` are those of the split `split`."""
+    """Examples that a command uses, sampled from each split if their number is limited.
+
+    `split` is the name of the split to evaluate, and `measured` has the examples of this split.
+    """
 
     training: Sequence[Example]
     development: Sequence[Example]
@@ -78,8 +81,10 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:
     """Return the training, development and evaluation examples that a command uses.
 
-    `data` are those of the run by default. `items` is the approximate number per split, without dividing groups; by
-    default, it is the limit in the run's settings, if any.
+    Args:
+        data: settings of the corpus; by default those of the corpus on which the run was trained.
+        items: approximate number of items per split; groups of items are not divided. By default, the limit in the
+            run's settings, or all items if there is no limit.
 
     Raises:
         UserError: the data have no pronoun items or cannot be read, the split is empty, or the run's own data have

@@ -62,8 +62,9 @@ def wait_briefly() -> None:
 def keep_few_kernels() -> None:
     """Let oneDNN cache 64 compiled matrix products instead of 1,024; call this before torch is imported.
 
-    oneDNN compiles a product anew for each number of rows, which differs between batches, so most are used only once in
-    training. The limits are environment variables; values that the user has set are kept.
+    oneDNN compiles a product anew for matrices with another number of rows. This number differs between batches, so
+    most compiled products are used only once in training. The limits are set in environment variables; values that the
+    user has set are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
@@ -73,7 +74,7 @@ def keep_few_kernels() -> None:
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
     """Return a warning for each cause of slow training on the CPU, with an estimate and a remedy.
 
-    `weights` is the model's number of weights.
+    `machine` has the load before training, and `weights` is the model's number of weights.
     """
     lines = []
     slowdown = machine.slowdown(threads)
@@ -110,7 +111,10 @@ def bfloat16_slowdown() -> float:
 
 
 def attention_seconds(lengths: Sequence[int], layers: int, width: int) -> float:
-    """Estimate the seconds of a forward pass on the CPU from attention, quadratic in the texts' numbers of tokens."""
+    """Estimate the seconds of a forward pass over long texts on the CPU, from the matrix products in attention.
+
+    `lengths` are the texts' numbers of tokens; the time grows with their squares.
+    """
     import torch
 
     operations = 4 * layers * width * sum(tokens**2 for tokens in lengths)

@@ -71,9 +71,10 @@ def _number(environment: Mapping[str, str], name: str, count_name: str) -> int:
 def until_requeued() -> Iterator[None]:
     """Let a preempted submitit job be requeued after the `with` block; do nothing outside submitit.
 
-    If submitit has already requeued the job at KeyboardInterrupt, it has raised SystemExit, which is raised again. If
-    Lightning has stopped training at the SIGTERM that precedes a preemption, wait for `GRACE_SECONDS`, in which
-    submitit (at the next signal) or the cluster can requeue the job.
+    Training in the block ends with KeyboardInterrupt in two cases. If submitit has already requeued the job, it has
+    raised SystemExit; this exception is raised again. If Lightning has stopped training at the SIGTERM that precedes a
+    preemption, the job is not yet requeued; this function then waits for `GRACE_SECONDS`, during which submitit (at the
+    next signal) or the cluster can requeue the job.
     """
     try:
         yield

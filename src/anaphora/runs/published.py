@@ -85,7 +85,10 @@ def without_folders(config: Config) -> Config:
 
 
 def data_without_folders(data: Data) -> dict[str, Any]:
-    """Return the settings of a corpus as plain values, with paths, except Hub names, reduced to their last part."""
+    """Return the settings of a corpus as plain values, with every path reduced to its last part.
+
+    Names of corpora on the Hugging Face Hub are not changed.
+    """
     plain: dict[str, Any] = _with_paths(asdict(data), _file_name, "data")
     return plain
 

@@ -87,7 +87,8 @@ def is_pretrained(folder: Path) -> bool:
 def with_start_model(config: Config) -> Config:
     """Return a run's settings with the encoder settings of the model whose weights it starts from (`config.start`).
 
-    Dropout rates are not taken from it. Settings without a start model, or of a resumed run, are returned unchanged.
+    Dropout rates are not taken from this start model. The settings are returned unchanged if there is no start model,
+    or if the run is resumed. A start model on the Hugging Face Hub is downloaded.
 
     Raises:
         UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or
@@ -137,7 +138,10 @@ def default_model() -> model_settings.Model:
 
 
 def _first_difference(one: Any, other: Any, path: str) -> str | None:
-    """Return the first setting that differs in `one`, as "name (value)" with names below `path`; None if none does."""
+    """Return the name and value in `one` of the first setting that differs between two groups of settings.
+
+    The format is "name (value)", where the name begins with `path`. The result is None if no setting differs.
+    """
     if type(one) is not type(other):
         return f"{path} ({getattr(one, 'kind', one)})"
     for each in fields(one):

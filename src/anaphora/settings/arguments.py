@@ -88,10 +88,10 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse the value of the setting `name` of the settings class `kind`, according to its type.
+    """Parse the value of the setting `name` of the settings class `kind`, according to the type of this setting.
 
-    The result is None, a string, a list of strings or, for a group of settings or one with variants, a dictionary of
-    the settings in the variant or YAML file `value` (`_preset`).
+    The result is None, a string, or a list of strings. If the setting has variants or is a group of settings, `value`
+    is the name of a variant or of a YAML file, and the result is a dictionary of settings (`_preset`).
     """
     hint = inner_type(kind, name)
     if value == "null" and hint is not None:
@@ -110,8 +110,8 @@ def _value(key: str, value: str, kind: Any, name: str) -> Any:
 def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
     """Return the settings that <group>=<name> selects on the command line, as plain values.
 
-    These are the settings in configs/<group>/<name>.yaml, or {"kind": name} if `name` is a variant or, in a group with
-    variants, there is no such file.
+    These are the settings in the file configs/<group>/<name>.yaml. For a group with variants, the result is
+    {"kind": name} if `name` is a variant or there is no such file.
 
     Raises:
         UserError: there is no such file, and the group has no variants.

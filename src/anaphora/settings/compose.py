@@ -81,9 +81,10 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 def checked_resume(arguments: Sequence[str]) -> list[str]:
     """Check the arguments of `train` for resuming a run, and return them with some keys renamed.
 
-    New paths of moved data are given as `data.path=`, `data.also=` and `data.without=`, for which Hydra would need the
-    kind of the data, which is only in the stored settings; they become `resume_data.path=` and so on. Without
-    `resume=`, all arguments are returned unchanged and unchecked.
+    The user gives new paths of moved data as `data.path=`, `data.also=` and `data.without=`. Hydra would need the kind
+    of the data for these keys, which is only in the run's stored settings, so they become `resume_data.path=`,
+    `resume_data.also=` and `resume_data.without=`. Without `resume=`, all arguments are returned unchanged and
+    unchecked.
 
     Raises:
         UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.
@@ -195,8 +196,8 @@ def job_overrides() -> list[str]:
 def job_name(overrides: list[str]) -> str:
     """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    It consists of the last overrides, as many as fit into `_LONGEST_NAME` characters and with the last part of their
-    keys only, and a hash of all overrides.
+    The name consists of the last overrides, as many as fit into `_LONGEST_NAME` characters, and a hash of all
+    overrides. In the name, the key of an override is shortened to its last part.
     """
     shown: list[str] = []
     for override in reversed(overrides):

@@ -43,8 +43,11 @@ _MOST_NAMED = 4
 class _Entry:
     """A setting in the help text.
 
-    `key` is dotted, such as "model.width"; `owner` declares the field; `hint` is its type, or the base class of its
-    variants.
+    Attributes:
+        key: dotted name of the setting, such as "model.width".
+        field: dataclass field of the setting.
+        owner: class that declares the field.
+        hint: type of the setting, or base class of its variants.
     """
 
     key: str
@@ -68,8 +71,13 @@ class _Entry:
 def help_page(name: str, about: str, example: str, schema: type[Any], groups: Mapping[str, str | None] | None) -> str:
     """Return the help text of a command.
 
-    `about` describes the command `name`. If there are `groups`, with their default options, only the most used settings
-    are listed; if they are None, since Hydra does not compose the settings, all of them.
+    Args:
+        name: name of the command.
+        about: description of the command.
+        example: command line that serves as an example.
+        schema: settings class of the command.
+        groups: default option of each config group. If it is given, the help text lists only the most used settings. If
+            it is None, since Hydra does not compose the settings, the help text lists all of them.
     """
     usage = f"usage:   anaphora {name} [setting=value ...]\nexample: {example}"
     if groups is None:
@@ -116,8 +124,10 @@ def options_of(group: str) -> list[str]:
 def settings_below(schema: type[Any], topic: str) -> str:
     """Return the part of the help text for one topic.
 
-    It is "all", a setting, a group of settings, such as "optimizer", or a slot, such as "model/position", with its
-    variants.
+    Args:
+        schema: settings class of the command.
+        topic: "all" for all settings; the name of a setting or of a group of settings, such as "optimizer"; or the name
+            of a slot, such as "model/position", for a list of the variants.
 
     Raises:
         UserError: the command has no such group or setting.
@@ -139,7 +149,10 @@ def settings_below(schema: type[Any], topic: str) -> str:
 
 
 def _listed_variants(slot: _Entry) -> str:
-    """Return a text that lists the variants of a slot and then their settings, shared ones once."""
+    """Return a text that lists the variants of a slot and then the settings of the variants.
+
+    A slot is a part of a recipe with interchangeable variants. A setting that several variants share is listed once.
+    """
     lines: list[str] = []
     settings: dict[tuple[str, str], _Entry] = {}
     for kind, variant in VARIANTS[slot.hint].items():
@@ -276,7 +289,11 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield the dotted names of settings, groups and settings of all variants, and the names of slots, with slashes."""
+    """Yield all keys of a settings class.
+
+    These are the dotted names of the settings and of the groups of settings, the names of slots (such as
+    `model/position`), and the dotted names of the settings of all variants.
+    """
     for one in dataclasses.fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if hint in VARIANTS:
@@ -292,8 +309,9 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
     """Return the keys that a user may have meant by an unknown key.
 
-    Return only `typed` if it is a key. Otherwise return the keys that end with it, or else those with the same last
-    part, or else the most similar key or the keys with the most similar last part, if any is similar.
+    Return only `typed` if it is a key. Otherwise return the keys that end with `typed`; if there are none, the keys
+    with the same last part; if there are none either, the most similar key or the keys with the most similar last part.
+    Return an empty list if no key is similar.
     """
     typed = typed.replace("-", "_")
     last = _last(typed)
@@ -318,6 +336,9 @@ def _check_option(option: str, following: Sequence[str], keys: Sequence[str], is
     """Reject a setting written as an option (`--steps 10`, `--steps=10`, `--steps`) or as a word (`steps 10`, `steps`).
 
     If Hydra composes the settings (`is_composed`), options that resemble no setting are rejected too.
+
+    Raises:
+        UserError: the argument has one of these forms.
     """
     name, equals, value = option.lstrip("-").partition("=")
     has_value = following and not following[0].startswith("--") and following[0].partition("=")[0] not in keys

@@ -16,7 +16,12 @@ from anaphora.base.errors import UserError
 
 @dataclass(frozen=True)
 class Registration:
-    """Function that builds a variant from outside the package, with its option, such as "model/position=decay"."""
+    """Registration of a variant that is defined outside the package.
+
+    Attributes:
+        option: command-line option that selects the variant, such as "model/position=decay".
+        build: function that builds the variant.
+    """
 
     option: str
     build: Callable[..., Any]

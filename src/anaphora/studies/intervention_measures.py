@@ -53,9 +53,9 @@ def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) ->
 def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
     """Return the task accuracy after edges are knocked out in all layers and heads.
 
-    Three sets of edges are knocked out in turn: the pronoun cannot attend to the candidates ("candidates knocked out"),
-    or to any other token ("all knocked out"), or the candidates cannot attend to it ("pronoun knocked out"). The other
-    weights of a query token are renormalised.
+    Three sets of edges are knocked out in turn. In the group "candidates knocked out", the pronoun cannot attend to the
+    candidates. In "all knocked out", the pronoun can attend only to itself. In "pronoun knocked out", the candidates
+    cannot attend to the pronoun. The attention weights of each query token are renormalised over the other key tokens.
     """
     cuts: _Cuts = {
         "candidates knocked out": ("pronoun to candidates", None),
@@ -141,9 +141,15 @@ def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Ed
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return the task accuracy under each intervention from the correctness of the predictions, (N,).
+    """Return the task accuracy under each intervention for all items and for the items of each cue category (`kind`).
 
-    The group of all items has the name of the intervention, those of cue categories "<intervention>, set" or ", role".
+    Args:
+        examples: the N items.
+        correct: correctness of the predictions, (N,), keyed by name of the intervention.
+
+    Returns:
+        Measures by language and group. The group of all items has the name of the intervention; the groups of the cue
+        categories are named "<intervention>, set" and "<intervention>, role".
     """
     groups: GroupMeasures = {}
     chance = chance_of(examples)

@@ -155,10 +155,11 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
 
 
 def train_and_measure(config: Config, query: Query, train: bool) -> None:
-    """Train a model unless it is trained, and store its measures, or an error in the run's `FAILURE_FILE`.
+    """Train a model if it has not been trained yet, and store its measures.
 
-    If no measure in `query` needs a trained model, nothing is trained. If `train` is false, only runs that have trained
-    weights are measured.
+    If no measure in `query` needs a trained model, nothing is trained, and the measures are computed from the settings.
+    An error is stored in the run's `FAILURE_FILE` instead of being raised. If `train` is false and the run has no
+    trained weights, nothing is done.
     """
     assert config.name is not None
     directory = Path(config.output) / config.name
@@ -320,7 +321,11 @@ def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
 
 
 def weights_bytes(config: Config) -> int:
-    """Estimate the size in bytes of a run's weight file from its start model's file or else from the settings."""
+    """Return the approximate size in bytes of a run's weight file.
+
+    If the run starts from a trained model on this machine, this is the size of that model's weight file; otherwise the
+    size is estimated from the settings.
+    """
     start = RunFiles(Path(config.start)).weights if config.start else None
     if start is not None and start.exists():
         return start.stat().st_size

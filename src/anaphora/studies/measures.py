@@ -63,9 +63,10 @@ class SplitEvaluation:
 
 
 def measure_run(run: Run, query: Query) -> None:
-    """Measure a finished run and store the results, unless stored ones are of the same weights, items and code.
+    """Measure a finished run and store the results in its directory, unless they are already stored.
 
-    The scores of the attention heads are also written to the run's directory (`write_evidence`).
+    A run is measured again if its weights, the items or the code have changed. The scores of the attention heads are
+    also written to the run's directory (`write_evidence`).
 
     Raises:
         UserError: a measure does not apply to the run, or the evaluated split has no items.
@@ -113,7 +114,12 @@ def _code_digest() -> str:
 
 
 def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return the values of one measure of a run, except "labels".
+    """Return the values of one measure of a run.
+
+    Args:
+        name: a measure in `SETTINGS_MEASURES` or `RUN_MEASURES`, except "labels".
+        run: the run.
+        evaluation: predictions of the run and scores of its heads.
 
     Raises:
         UserError: the measure needs attention weights, and the model has none.
@@ -130,7 +136,10 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
-    """Return task accuracy and, with attention, the scores of the chosen head by language and cue category or "all"."""
+    """Return the task accuracy and, for models with attention, the scores of the head chosen on the development split.
+
+    The scores are given for each language and cue category (`kind`), and for all items of a language.
+    """
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
     languages = evaluation.headline.evidence().scores
@@ -143,7 +152,8 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the scores of the chosen head by the form of the mention to be resolved.
 
-    The form is that of `form_of`. Only items with `Example.is_main` are used.
+    The form is "pronoun", "proper" (proper noun), "nominal" or "unknown" (`form_of`). Only items with `Example.is_main`
+    are used.
     """
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)

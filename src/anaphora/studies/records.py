@@ -131,9 +131,11 @@ def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[],
 def group_means(
     values: Mapping[str, NDArray[np.floating]], groups: Iterable[tuple[str, str, NDArray[Any]]]
 ) -> GroupMeasures:
-    """Return the mean of every measure, (N,), over the items of each group, and the number of items.
+    """Return the mean of every measure over the items of each group, and the number of items.
 
-    A group has a language, a name and its items, as indices or as a mask, (N,).
+    Args:
+        values: for each measure, its value for each of the N items: (N,).
+        groups: language, name and items of each group; the items are given as indices or as a mask of shape (N,).
     """
     measured: GroupMeasures = {}
     for language, group, items in groups:

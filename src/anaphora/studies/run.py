@@ -74,7 +74,8 @@ def write_study(plan: StudyPlan, study: Study) -> None:
     """Write the results, the figures and the page of a study, and the page that lists all studies.
 
     The tables and the verdict are also printed. Pages and figures are written in each language of
-    `plan.interface_language`; for a single one, the Chinese ones of an earlier bilingual run are removed.
+    `plan.interface_language`. If this is a single language, the Chinese pages and figures of an earlier bilingual run
+    are removed.
     """
     root = Path(plan.output) / plan.name
     write_json(root / "study.json", study.to_json())
@@ -151,10 +152,16 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 
 
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
-    """Read the stored results of all jobs, of which `measured` have just been measured.
+    """Read the stored results of all jobs.
 
-    If the data or the code have changed since another cell was measured, its results cannot be compared with the new
-    ones: its runs get the status "unfinished", and a message that names the cell is printed.
+    Cells that `plan.only` leaves out are not measured again. If the data or the measuring code have changed since such
+    a cell was measured, its results cannot be compared with the new ones: its runs get the status "unfinished", and a
+    message that names the cell is printed.
+
+    Args:
+        jobs: all jobs of the study.
+        measured: jobs that this command has measured.
+        query: measures of the study.
     """
     records = [read_record(job, query) for job in jobs]
     anew = {job.directory for job in measured}
@@ -202,7 +209,8 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 def terminal_report(study: Study) -> Iterator[Table | str]:
     """Yield the parts of the text that is printed at the end of a study.
 
-    These are the question, a table for each language, unfinished runs, rules and verdict, with cells as in commands.
+    These are the question, a table for each language, the unfinished runs, the rules and the verdict. Cells have the
+    names that commands use, not their display names.
     """
     yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:

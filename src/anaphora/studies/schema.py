@@ -42,8 +42,9 @@ class GroupSummary:
 
     Attributes:
         runs: number of runs with measures of the group.
-        solved, is_solved: number of runs whose task accuracy is at least the threshold `Study.solved`, and whether the
-            median is; None if task accuracy was not measured.
+        solved: number of runs whose task accuracy is at least the threshold `Study.solved`; None if task accuracy was
+            not measured.
+        is_solved: whether the median task accuracy is at least this threshold; None if task accuracy was not measured.
         measures: median, range and values over seeds, keyed by measure.
         against_base: difference from the base cell, keyed by measure. For `ALIGNMENT_MEASURES`, only seeds are used for
             which both runs reach the threshold. Empty for the base cell and for pools.

@@ -27,9 +27,11 @@ _VOCABULARY, _SENTENCE, _SHIFT = 100, 12, 7
 def scaling(config: Config, seed: int) -> GroupMeasures:
     """Measure how much the softmax saturates with growing head width, for standard normal queries and keys.
 
-    The result has one group for each head width in `HEAD_WIDTHS`, such as "d_k 4": variance of the attention scores,
-    mean entropy of the attention weights over 32 keys (at most 5 bits), and mean Frobenius norm of the softmax's
-    Jacobian. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
+    Returns:
+        {"any": {"d_k 4": {"score_variance", "entropy_bits", "gradient_norm"}}}, with one group for each head width in
+        `HEAD_WIDTHS`, such as "d_k 4" for width 4. The measures are the variance of the attention scores, the mean
+        entropy of the attention weights over 32 keys (at most 5 bits), and the mean Frobenius norm of the softmax's
+        Jacobian. See Vaswani et al. 2017, section 3.2.1 and its footnote 4.
     """
     scale = None if getattr(config.model.attention, "scaled", True) else 1.0
     generator = torch.Generator().manual_seed(seed)
@@ -57,10 +59,12 @@ def jacobian_norm(weights: Tensor) -> Tensor:
 def symmetry(config: Config, seed: int) -> GroupMeasures:
     """Measure the change of a randomly initialised encoder's hidden states if tokens are permuted or positions shifted.
 
-    Both changes are root mean squares, divided by that of the states. `permutation_change` compares the states of
-    permuted tokens with the permuted states of the original ones; it is 0 if the encoder is equivariant under
-    permutation. `shift_change` compares the states after and before 7 is added to all positions; it is 0 if the encoder
-    uses only relative positions.
+    Returns:
+        {"any": {"all": {"permutation_change", "shift_change"}}}: the root mean square of the change of the hidden
+        states, divided by the root mean square of the states. `permutation_change` compares the states of the permuted
+        tokens with the permuted states of the original tokens; it is 0 if the encoder is equivariant under permutation.
+        `shift_change` compares the states after 7 is added to all positions with the states before; it is 0 if the
+        encoder uses only relative positions.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -80,8 +80,11 @@ class ClusterRun:
 class Cluster:
     """Executor that submits runs as a job array through submitit's AutoExecutor.
 
+    A run for which an earlier command has submitted a job that is still queued or running is not submitted again.
+
     Args:
-        plan, query: settings of the study, including the resources of a run, and its measures.
+        plan: settings of the study, including the resources of a run.
+        query: measures of the study.
         logs: folder for submitit's log files, on a file system shared by all machines.
         kind: submitit's name of the type of cluster; "local" runs the jobs on this machine.
     """

@@ -112,9 +112,10 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Return the verdict on the claim of a study, from the summaries of each cell and pool.
 
-    It is "not so" if a rule fails, "open" if a rule is undecided or there are none, and otherwise "holds". A rule is
-    undecided if its outcome depends on a language or seed without measurements, or if it is about one of
-    `ALIGNMENT_MEASURES` and the median task accuracy of a compared cell is below `plan.solved`.
+    The verdict is "not so" if a rule fails. It is "open" if no rule fails but at least one is undecided, or if the
+    study has no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
+    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and the
+    median task accuracy of a compared cell is below `plan.solved`.
     """
     rows = []
     for rule in plan.rules:
@@ -237,7 +238,11 @@ def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> 
 
 
 def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Interaction]:
-    """Yield the interaction of each pair of changes: (both - first) - (second - base) for each seed."""
+    """Yield the interaction of each pair of changes to the base cell.
+
+    The interaction is computed for each seed as (both - first) - (second - base), where the four values belong to the
+    cell with both changes, the cells with one change each, and the base cell.
+    """
     groups_of = {cell.name: cell.groups for cell in cells}
     for cell in cells:
         if len(cell.parts) != 2:
@@ -260,8 +265,8 @@ def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Int
 def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str, list[GroupSummary]]:
     """Return the summaries of the groups of items that a rule compares, keyed by language.
 
-    If the rule subtracts a baseline (`baseline_cell` or `baseline_group`), each list also has its summary. A language
-    is left out if a summary lacks the measure.
+    Each list has the summary of the rule's group and, if the rule subtracts a baseline (`baseline_cell` or
+    `baseline_group`), the summary of that group. A language is left out if either summary lacks the measure.
     """
     sides = [(rule.cell, rule.group)]
     if rule.baseline_cell is not None or rule.baseline_group is not None:
@@ -276,16 +281,20 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 
 
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
-    """Return the values over seeds that a rule bounds: those of the first of `groups`, minus those of the second."""
+    """Return the values over seeds whose median, lowest or highest value a rule bounds.
+
+    `groups` are those of `_rule_sides`: the values of the second group, if there is one, are subtracted from those of
+    the first group.
+    """
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds, whatever values the runs without measurements may have, or None.
+    """Return whether a rule holds, whatever values the runs without measurements may have.
 
-    It is None if this depends on them, if no run has a value, or if the rule is about one of `ALIGNMENT_MEASURES` and
-    the median task accuracy of a group is below `plan.solved`.
+    Return None if the answer depends on these values, if no run has a value, or if the rule is about one of
+    `ALIGNMENT_MEASURES` and the median task accuracy of a group is below `plan.solved`.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

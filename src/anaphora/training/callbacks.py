@@ -190,9 +190,12 @@ class ValidationCheckpoint(lightning.Callback):
             self.forget()
 
     def keep_diverged_weights(self) -> str:
-        """Save the best weights so far after training has diverged, and return the end of the error message.
+        """Save the best weights so far as the weights of the run after training has diverged.
 
-        No weights are saved before the first validation loss, or if `validation.keep=last`.
+        No weights are saved if no validation loss has been measured yet or if `validation.keep=last`.
+
+        Returns:
+            The last part of the error message, which says whether and where weights were saved.
         """
         best = self.validations[self._best()] if self.validations else {}
         if self.config.validation.keep == "last" or "validation/loss" not in best:

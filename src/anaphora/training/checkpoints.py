@@ -51,7 +51,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def check_resumable(layout: RunFiles, config: Config) -> None:
-    """Check, before data are loaded, that a run can be resumed from its checkpoint, if any, and its best weights.
+    """Check, before data are loaded, that the checkpoint and the best weights of a run can be used to resume the run.
+
+    If the run has no checkpoint, nothing is checked, since training then starts again from the first step.
 
     Raises:
         UserError: a file is damaged or missing, or does not match the run's settings.

@@ -121,7 +121,11 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
 
 
 def _training_tokenizer(config: Config, tokenizer: Tokenizer) -> Tokenizer:
-    """Return the tokenizer of training texts, which splits random rarer words with `vocabulary.dropout` above 0."""
+    """Return the tokenizer for training texts.
+
+    If `vocabulary.dropout` is above 0, this tokenizer splits some words, chosen at random among the rarer ones, into
+    subwords in each text.
+    """
     share = config.vocabulary.dropout if isinstance(config.vocabulary, WordVocabulary) else 0.0
     return DroppingTokenizer(tokenizer, share, config.seed) if share else tokenizer
 
@@ -172,7 +176,10 @@ class TrainingDataModule(lightning.LightningDataModule):
 
 
 class _Batches:
-    """Iterable of batches with a length; Lightning would take the elements of a list for several data loaders."""
+    """Iterable of batches with a length.
+
+    It is not a list, because Lightning would take the elements of a list for several data loaders.
+    """
 
     def __init__(self, count: int, batches: Callable[[], Iterable[Batch]]) -> None:
         self.count, self.batches = count, batches
@@ -208,7 +215,8 @@ def minimal_pairs_of(training: EncodedSplit, config: Config) -> MinimalPairs:
     """Return the minimal pairs of the training split whose two items have different antecedents.
 
     Raises:
-        UserError: there is no such pair, except with `task.labels=nearest`, whose labels may be the same in every pair.
+        UserError: there is no such pair. With `task.labels=nearest`, an empty result is allowed, since these labels may
+            be the same for both items of every pair.
     """
     minimal_pairs = MinimalPairs(training)
     if not len(minimal_pairs.pairs) and config.task.labels != "nearest":
@@ -291,7 +299,14 @@ def _empty_split(data: Data, split: str) -> UserError:
 
 
 def replace_labels(data: EncodedSplit, labels: str, seed: tuple[int, ...]) -> None:
-    """Replace the antecedents in `data.gold`, but not those of the examples, as `task.labels` says."""
+    """Replace the antecedents that the model is trained to predict, if the run is a control.
+
+    Args:
+        data: the encoded split; `data.gold` is changed, but the antecedents of the examples are kept.
+        labels: value of `task.labels`: "shuffled" (`shuffle_labels`), "nearest" (`label_nearest`), or "gold" (no
+            change).
+        seed: random seed.
+    """
     match labels:
         case "shuffled":
             shuffle_labels(data, seed)

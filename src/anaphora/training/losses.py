@@ -23,9 +23,9 @@ class BatchShare(Batch):
     """Rows (token sequences) of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
-        weights: (5,) factor for each loss part in `PARTS`: its number of elements (such as items) in these rows, times
-            the number of ranks, divided by the number in the whole batch. The mean over ranks of loss part times factor
-            is the loss part of the whole batch.
+        weights: (5,) factor for each loss part in `PARTS`: the number of elements (such as items or masked tokens) of
+            the part in these rows, times the number of ranks, divided by the number of such elements in the whole
+            batch. The loss part of the whole batch is the mean over ranks of the rank's loss part times this factor.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -34,16 +34,22 @@ class BatchShare(Batch):
 
     @property
     def real_tokens(self) -> int:
-        """Return the number of tokens of all ranks without padding; the reported speed is that of all ranks."""
+        """Return the number of tokens in the whole batch without padding.
+
+        The tokens of all ranks are counted, because the reported training speed is that of all ranks together.
+        """
         return int(self.tokens)
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Loss of a training step: `total` is the weighted sum of the parts, keyed by their names in `PARTS`.
+    """Loss of a training step.
 
-    A part is a mean over its elements, such as items or masked tokens, times its factor in `BatchShare.weights`, if
-    any.
+    Attributes:
+        total: weighted sum of the parts.
+        parts: each part of the loss, keyed by its name in `PARTS`: the mean over the part's elements, such as items or
+            masked tokens. If the batch is a `BatchShare`, each mean is multiplied by the part's factor in
+            `BatchShare.weights`.
     """
 
     total: Tensor
@@ -106,7 +112,14 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
 
 
 def token_loss(model: PronounModel, output: EncoderOutput, batch: Batch, positions: Tensor) -> Tensor:
-    """Compute the mean cross-entropy, in nats, of the original tokens at flat positions of the batch."""
+    """Compute the mean cross-entropy, in nats, of the original tokens at the given positions.
+
+    Args:
+        model: model whose output layer computes the logits over the vocabulary.
+        output: output of the encoder.
+        batch: batch with R rows of T tokens.
+        positions: indices into the batch flattened to (R * T).
+    """
     logits = full_precision(model.output(output.hidden[positions]))
     return functional.cross_entropy(logits, batch.ids.flatten()[positions])
 
@@ -128,8 +141,9 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
 def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision) -> Tensor:
     """Compute KL(target || weights) in nats, the loss of attention supervision.
 
-    The weights are those of the pronoun, averaged over its tokens; the target is uniform over the antecedent's tokens.
-    The loss is averaged over the supervised layers and heads and over the items with an antecedent; 0 without any.
+    The weights are the attention weights from the pronoun, averaged over the pronoun's tokens. The target is uniform
+    over the antecedent's tokens. The loss is averaged over the supervised layers and heads and over the items with an
+    antecedent; it is 0 if no item has an antecedent.
     """
     assert output.rows is not None
     rows = output.rows[settings.layers][:, :, settings.heads]  # (layers, K, heads, T)

@@ -192,7 +192,8 @@ HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_sp
 def seed_generator(seed: int, device: torch.device) -> None:
     """Seed the random number generator of the CPU or, if `device` is another device, those of all devices.
 
-    On the CPU, `torch.manual_seed` would record a stack trace for each unused device, which takes 1 % of a step.
+    On the CPU, `torch.manual_seed` is not used, since it would record a stack trace for each unused device, which takes
+    1 % of a step.
     """
     if device.type == "cpu":
         torch.default_generator.manual_seed(seed)

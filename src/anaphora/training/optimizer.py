@@ -61,8 +61,9 @@ def build_optimizer(
 def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Parameter, float]:
     """Return, for every weight, the factor by which its learning rate is multiplied (layer-wise learning rate decay).
 
-    It is 1 above the last block, `decay` for the last block, `decay` ** L for the first of L blocks, and
-    `decay` ** (L + 1) for the embedding, also if the output shares it (Clark et al. 2020, ELECTRA, appendix B).
+    The factor is 1 for the weights above the last block. It is multiplied by `decay` for each layer further down:
+    `decay` for the last block, `decay` ** L for the first of L blocks, and `decay` ** (L + 1) for the embedding (Clark
+    et al. 2020, ELECTRA, appendix B). Weights that embedding and output share have the factor of the embedding.
     """
     blocks = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK_NAME.search(name))}
     layers = max(blocks.values(), default=-1) + 1

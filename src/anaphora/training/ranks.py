@@ -52,7 +52,8 @@ def joined(processes: Processes, device: torch.device) -> Iterator[None]:
 def set_rendezvous_address() -> None:
     """Set the address at which the ranks of a Slurm job step meet, in `MASTER_ADDR` and `MASTER_PORT`.
 
-    These are the first machine of the job step, and a port from the ids of job and step, unless they are already set.
+    The address is the first machine of the job step, and the port is derived from the ids of job and step. A variable
+    that is already set is not changed.
     """
     hosts = os.environ.get("SLURM_STEP_NODELIST", "127.0.0.1")
     step = int(os.environ.get("SLURM_JOB_ID", "0")) + int(os.environ.get("SLURM_STEP_ID", "0"))
@@ -70,8 +71,11 @@ def local_device(processes: Processes, device: torch.device) -> torch.device:
 def on_every_rank(work: Callable[[], Outcome]) -> Outcome:
     """Run a function on every rank and return the result of this rank.
 
-    Any rank's `UserError`, the lowest rank's of several, is raised on all ranks, so that none waits for another
-    forever.
+    If the function raises a `UserError` on any rank, the error is raised on all ranks, so that no rank waits for
+    another one forever.
+
+    Raises:
+        UserError: the error of the lowest rank that raised one.
     """
     outcome, error = _attempt(work)
     if distributed.is_initialized():

@@ -123,7 +123,7 @@ class _Claim(NamedTuple):
             )
 
     def check_resumable(self) -> None:
-        """Check the checkpoint, the best weights and the CSV curves of a resumed run.
+        """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
 
         Raises:
             UserError: the errors of `check_resumable` and `read_curves`.
@@ -267,7 +267,7 @@ def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None
 
 
 def freeze(model: PronounModel, projections: Sequence[str], layers: int | None) -> None:
-    """Freeze the named projections in the attention of every layer, the embedding and the lowest `layers` blocks.
+    """Freeze the named projections in the attention of every layer, and the embedding and the lowest `layers` blocks.
 
     If `layers` is None, neither embedding nor blocks are frozen.
     """

@@ -141,7 +141,10 @@ def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> l
 def _scored_texts(
     model: LanguageModel, example: Example, tokens: TokenizedText, pronoun: Sequence[int], item: int
 ) -> tuple[ScoredText, ...] | None:
-    """Return the texts that score the candidates; None if one cannot be scored. Candidates may share a masked text."""
+    """Return the texts from which the model scores the item's candidates; None if a candidate cannot be scored.
+
+    For a masked language model, candidates with the same number of tokens are scored from the same text.
+    """
     texts: dict[tuple[int, ...], ScoredText] = {}
     for candidate in range(len(example.candidates)):
         text, span = _completed(example, candidate) if model.is_decoder else _filled(example, candidate)

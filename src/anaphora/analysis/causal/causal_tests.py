@@ -44,14 +44,17 @@ def causal_tests_of_run(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests of a run on the main items (`Example.is_main`) that have an antecedent and a distractor.
+    """Run all causal tests of a trained run on the main items that have an antecedent and a distractor.
+
+    Main items are those with `Example.is_main`.
 
     Args:
         examples: items, already subsampled by the caller; attention-pattern patching needs minimal pairs.
-        head, head_scores: the head chosen on the development split, and the scores there by which heads are ranked.
-        records_by_map: attention records of the pronouns in maps other than raw attention, keyed by map. For each map,
-            the dose-response test correlates the pronoun's weight on a candidate with the effect of knocking out that
-            edge.
+        head: the head chosen on the development split.
+        head_scores: scores of all heads on the development split, used to rank the heads.
+        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
+            the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate
+            with the effect of knocking out the edge from pronoun to candidate in every head.
 
     Raises:
         UserError: the run has no attention maps; also the errors of `run_subject` and `causal_tests`.

@@ -100,7 +100,10 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return each head's edges from the pronoun to the given tokens that have weight in any head (`attended`)."""
+        """Return the edges, in each given head, from the pronoun to those of the given tokens that it attends to.
+
+        A token is left out if its weight from the pronoun is 0 in all heads of the model (`attended`).
+        """
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
 
@@ -148,7 +151,10 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each antecedent token, a different free token whose distance from the pronoun is most similar."""
+        """Return, for each antecedent token, another token whose distance from the pronoun is most similar.
+
+        Tokens are taken from `self.free` (outside pronoun, candidates and cue). No token is returned twice.
+        """
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

@@ -196,10 +196,16 @@ class CausalTests:
         return mask
 
     def dose_response(self, records_by_map: Mapping[str, Sequence[AttentionRecord]]) -> dict[str, DoseResponse]:
-        """Return, for each kind of map, the pronoun's weight on each candidate and the effect of this edge's knockout.
+        """Return, for each kind of map, the weight from pronoun to candidate and the effect of knocking out this edge.
 
         The weight is averaged over layers and heads. The effect is the decrease of the score of the model's answer if
-        the edge is knocked out in every head. The results are keyed by map, those of raw attention by "raw".
+        the edge is knocked out in every head.
+
+        Args:
+            records_by_map: attention records in further kinds of map, keyed by the name of the map.
+
+        Returns:
+            Results keyed by the name of the map, "raw" for raw attention.
         """
         self.progress(_("causal tests: dose-response"))
         examples, tokens = self.subject.examples, self.subject.tokens
@@ -235,7 +241,12 @@ class CausalTests:
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Return all edges, the mean weight on each item's edges (N,), and a mask of the items with edges (N,)."""
+        """Convert the attention edges of each item (`cuts`) to arrays.
+
+        Returns:
+            The edges of all items; the weight on each item's edges, averaged over heads, (N,); and a mask of the items
+            with edges, (N,).
+        """
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)
             for item, item_cuts in enumerate(cuts)
@@ -311,7 +322,10 @@ def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items:
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the drop if the best k heads are ablated together, and its spread for random sets of heads instead."""
+    """Return the drop in task accuracy if the best k heads are ablated together, on the items of the mask `items`.
+
+    The result also has the spread of the drops if random sets of heads are ablated instead.
+    """
     before = tests.right[items].mean()
     spread = median_and_spread([before - right[items].mean() for right in step.random]) if step.random else None
     return CumulativeAblation(

@@ -36,7 +36,10 @@ _BATCH_TOKENS = 1_024
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Batch of scored texts, right-padded to S tokens, with their indices; a flat position is row * S + token."""
+    """Batch of scored texts, right-padded to S tokens, with the index of each text among all texts.
+
+    A flat position is row * S + token.
+    """
 
     numbers: tuple[int, ...]
     texts: tuple[ScoredText, ...]
@@ -193,7 +196,10 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Yield batches of text indices, shortest texts first, with at most `_BATCH_TOKENS` tokens (padded) or one text."""
+    """Yield batches of text indices, shortest texts first.
+
+    A batch has at most `_BATCH_TOKENS` tokens, padding included, unless it consists of a single longer text.
+    """
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:

@@ -33,7 +33,10 @@ Row = NDArray[np.float32]
 
 
 class Dose(NamedTuple):
-    """Results of two separate edits: removing the weight `mass` from the antecedent, and from all other tokens."""
+    """Results of removing the attention weight `mass` from the antecedent, or from all other tokens together.
+
+    These are two separate edits of the pronoun's attention row in one head. The other weights do not change.
+    """
 
     mass: float
     items: Bools  # mask of the items in which both sides have at least this weight, (N,)
@@ -42,7 +45,10 @@ class Dose(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """Outcome, as masks (N,), of exchanging the weights on the antecedent and the distractor with most weight."""
+    """Outcome of exchanging the head's weights on the antecedent and on the distractor with the largest weight.
+
+    Both fields are masks of items, (N,).
+    """
 
     items: Bools  # tested items
     flipped: Bools  # items whose answer becomes the distractor
@@ -93,7 +99,11 @@ def head_level_cell(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in percentage points after two edits, with intervals, keyed by the fields of `RemovedMass`."""
+    """Return the drops in task accuracy after two edits: of the antecedent's edge, and of the pronoun's other edges.
+
+    The drops are means over the items of the mask `items`, in percentage points. They and their intervals are keyed by
+    the names of the fields of `RemovedMass`, such as "antecedent_points" and "antecedent_interval".
+    """
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
         loss = tests.mean(100 * (tests.right - right), items, bounds=(-100, 100))

@@ -62,7 +62,10 @@ def pattern_patch(tests: CausalTests) -> PatternPatch:
 
 
 def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-    """Patch rows between sentences whose lengths may differ, in the head under test and in all heads of its layer."""
+    """Patch attention rows between sentences whose lengths may differ; `align_rows` aligns the rows.
+
+    One test patches the head under test, another test all heads of its layer.
+    """
     fit = {item: other for item, other in minimal_pairs.items() if _have_different_correct_answers(tests, item, other)}
     rows = {}
     for item, other in fit.items():
@@ -135,8 +138,8 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
 def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
     """Return the share of answers that flip if the pronoun's attention rows come from the pair's other sentence.
 
-    Only the items in both masks, `items` and `patch.pairs`, count; the model answers both items of their pairs
-    correctly.
+    An answer flips if it becomes the answer to the other sentence of the minimal pair. Only the items in both masks,
+    `items` and `patch.pairs`, count; in their pairs, the model answers both items correctly.
     """
     pairs = items & patch.pairs
     last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head

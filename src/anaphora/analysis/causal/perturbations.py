@@ -45,7 +45,10 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Return accuracies of answers and head on main items by perturbation, language and cue category (`kind`)."""
+    """Measure the accuracies of a model and of one of its heads under each of `PERTURBATIONS`.
+
+    Only main items (`Example.is_main`) count. Results are keyed by perturbation, language and cue category (`kind`).
+    """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
 

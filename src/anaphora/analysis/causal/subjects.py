@@ -39,7 +39,10 @@ from anaphora.settings.training import Batching
 
 
 class Edges(NamedTuple):
-    """Attention edges of many items, (E,) each; token indices count from 0 in each sentence."""
+    """Attention edges of many items: indices of item, layer, head, query token and key token of each edge, (E,) each.
+
+    Token indices count from 0 in each sentence.
+    """
 
     item: NDArray[np.int64]
     layer: NDArray[np.int64]
@@ -161,7 +164,11 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of all items (N, M + 1); `intervention` returns the edits for the batch of an index."""
+        """Return the scores of all items under an intervention: (N, M + 1), as in `Subject.scores`.
+
+        Args:
+            intervention: function from the index of a batch to the edits for that batch.
+        """
 
     @abstractmethod
     def _new_rows(
@@ -179,7 +186,10 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from a batch's index to each head's output for the items' partners, (B, T, D)."""
+        """Return a function from the index of a batch to each head's replacement output in that batch, (B, T, D).
+
+        The replacement is the head's output for the item's partner (`resampling_partners`).
+        """
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:

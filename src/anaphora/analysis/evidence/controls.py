@@ -265,7 +265,11 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
 
 
 def write(directory: Path, split: str, measured: Mapping[str, Control | None]) -> None:
-    """Write the results of a run's controls on a split to the run directory."""
+    """Write the results of a run's controls on a split to the run directory.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
     write_json(controls_path(directory, split), to_json(measured))
 
 

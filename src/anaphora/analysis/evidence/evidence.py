@@ -87,7 +87,10 @@ class FixedProtocol:
     """Protocol of an evaluation, fixed before anything is measured.
 
     Attributes:
+        metric: name of the main measure.
+        map: kind of attention map from which the main measure is computed.
         direction: direction of attention in the main measure, from the pronoun to the candidates.
+        split: name of the reported split.
         alpha: significance level; corrected p-values below it count as significant.
         hash: hash of the protocol, the rules that decide the `Verdict`, and the run's settings.
     """
@@ -137,11 +140,12 @@ class Control:
     """Accuracies of a trained control, with the expected and the observed result.
 
     Attributes:
+        run, seed: name and seed of the trained control.
         languages: accuracies by language and cue category (`kind`, or "all").
         as_expected: whether the result is the expected one; None if the measured items cannot show it.
         expected, observed: expected and observed result in words.
-        measured_on: hashes, `weights` of the original run. None in files of earlier versions; the control then counts
-            as not trained.
+        measured_on: hashes of the weights of the original run, of the measured items and of the code. None in files of
+            earlier versions; the control then counts as not trained.
     """
 
     run: str
@@ -187,25 +191,28 @@ class Evidence:
     """Scores of a run, and all results that show whether the chosen head picks antecedents.
 
     Attributes:
-        seed: None for a model from another library, as are `encoder`, `train_seconds`, `reads_candidates` and
-            `head_is_supervised`.
+        seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
+            for a model from another library.
+        split: name of the scored split.
         languages: scores on main items (`Example.is_main`) by language.
         strata: scores on all other items by language and stratum (group of items that are built in the same way).
-        levels: scores by language and level (`level_scores`): in how many voices (active, passive) an item's predicate
-            occurs in training with its state, the phrase that describes the pronoun's referent: both, one or none. None
-            if no item has a level.
+        levels: scores by language and level (`level_scores`). The level tells in how many voices (active, passive) an
+            item's predicate occurs in training with its state, the phrase that describes the pronoun's referent: both,
+            one or none. `levels` is None if no item has a level.
         factors: accuracies by factor (attribute of an item by which results are grouped) and language.
         maps, perturbations, controls: results by name of the map, the perturbation or the control.
+        untrained_models: number of untrained models that were measured.
+        train_seconds: duration of the training in seconds.
         reads_candidates: whether the prediction head compares the hidden states of pronoun and candidates. Such a head
             can work without attention between them.
-        verdict, verdict_at_head: verdicts on whether the head picks antecedents. Rules on causal tests are checked for
-            its whole layer and for the head alone.
+        verdict: verdicts on whether the head picks antecedents; rules on causal tests are checked for its whole layer.
+        verdict_at_head: verdicts in which rules on causal tests are checked for the head alone.
         dropped: number of items left out of the scores, by reason.
         undecided: number of scored items on which right and wrong answers tie for the highest score. The correctness of
-            such an item is the share of tied answers that are right.
+            such an item is the share of tied answers that are right. None in files of earlier versions.
         heads_table: hash of the file tables/heads_dev.csv that was written with these scores; scoring another split
-            overwrites the file. In files of earlier versions, it is None, as are `undecided` and `head_is_supervised`.
-        head_is_supervised: whether a loss supervised the head's attention rows.
+            overwrites the file. None in files of earlier versions.
+        head_is_supervised: whether a loss supervised the head's attention rows; None in files of earlier versions.
     """
 
     version: int = VERSION

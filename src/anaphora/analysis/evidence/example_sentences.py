@@ -85,7 +85,11 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 
 
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
-    """Return the records of the first main items on which the head is right ("right") and wrong ("wrong"), if any."""
+    """Return the records of a language's first item on which the head is right, and of the first on which it is wrong.
+
+    Only main items (`Example.is_main`) count. The records have the keys "right" and "wrong"; a key is missing if there
+    is no such item.
+    """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
     for item, example in enumerate(scores.examples):

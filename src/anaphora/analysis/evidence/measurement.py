@@ -51,7 +51,10 @@ are sampled, because gradients take `INTEGRATION_STEPS` forward and backward pas
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Evidence on a run, with the scores of its heads and answers; they have no baselines if metrics.json was read."""
+    """Evidence on a run, with the scores of its heads and answers (`headline`).
+
+    `headline` has no baselines if the evidence was read from `metrics.json`.
+    """
 
     headline: Headline
     evidence: Evidence

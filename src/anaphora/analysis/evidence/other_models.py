@@ -1,7 +1,8 @@
 """Evidence on models from other libraries: the same scores, statistics and causal tests as for runs.
 
-The pronoun's attention rows are given as `AttentionRecord`s; `record.from_arrays` makes one from any attention maps.
-Causal tests need a `Subject`, which answers with edges knocked out, heads ablated or rows patched.
+The pronoun's attention rows are given as `AttentionRecord`s; `record.from_arrays` makes a record from any attention
+maps. Causal tests need a `Subject`, the model under test, which computes answers with attention edges knocked out,
+heads ablated or attention rows patched.
 """
 
 from __future__ import annotations

@@ -39,7 +39,17 @@ _SCORE_PARTS = (
 
 
 def find_head(directory: Path, split: str = "test", argument: str | None = None) -> Head | None:
-    """Return the head stored with the scores of a split, if it was chosen on the development split; otherwise None."""
+    """Return the head that is stored with the scores in a run directory, if it was chosen on the development split.
+
+    Otherwise, and if there are no scores, return None.
+
+    Args:
+        split: name of the split whose scores are read.
+        argument: value of `run=` in the command that the error message recommends; by default the directory.
+
+    Raises:
+        UserError: the file with the scores is damaged.
+    """
     path = metrics_path(directory, split)
     try:
         head = read_json(path, {"head": {"layer": int, "head": int}}, _way_out(argument or str(directory)))["head"]
@@ -49,11 +59,18 @@ def find_head(directory: Path, split: str = "test", argument: str | None = None)
 
 
 def chosen_head(run: Run, language: str | None = None) -> Head | None:
-    """Return the head that was chosen for a run on the development split, whatever split it was measured on afterwards.
+    """Return the head that was chosen for a run on the development split; None if no head was chosen.
 
-    A head that the run's publishers chose, in `run.origin`, takes precedence over one in `run.directory`. A run with a
-    separate head for each language has folders "en" and "zh": the folder of `language` is searched first, then the
-    run's own folder, then the folders of all languages. None if no head was chosen.
+    A head chosen by the run's publishers and stored in `run.origin` takes precedence over a head stored in
+    `run.directory`. It does not matter on which split the head was measured afterwards. A run with a separate head for
+    each language stores the heads in the folders "en" and "zh".
+
+    Args:
+        language: language whose folder is searched first. If there is no head in that folder, the run's own folder is
+            searched, and then the folders of all languages.
+
+    Raises:
+        UserError: a file with scores is damaged.
     """
     return head_chosen_in(
         [place for place in (run.origin, run.directory) if place is not None], _command_argument(run), language
@@ -61,7 +78,13 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def head_chosen_in(places: Sequence[Path], argument: str, language: str | None = None) -> Head | None:
-    """Return the head stored in the first folder that has one, each searched as in `chosen_head`; None if none has."""
+    """Return the head stored in the first folder in which one is found; None if there is none in any of the folders.
+
+    In each folder, the search is as in `chosen_head`.
+
+    Args:
+        argument: value of `run=` in the command that an error message recommends.
+    """
     for place in places:
         for folder in (*([place / language] if language else []), place, *(place / each for each in LANGUAGES)):
             for split in reversed(SPLITS):
@@ -76,7 +99,11 @@ def calibration_paths(run: Run) -> list[Path]:
 
 
 def answer_temperatures(run: Run) -> dict[str, float]:
-    """Return the softmax temperature of each calibrated language, from the run directory or else from `run.origin`."""
+    """Return the softmax temperature of each calibrated language, stored in the run directory or else in `run.origin`.
+
+    Raises:
+        UserError: the file with the temperatures is damaged.
+    """
     for path in calibration_paths(run):
         way_out = f"delete it, or write it again with anaphora evaluate run={run.argument} calibrate=dev"
         try:
@@ -98,9 +125,14 @@ def is_calibrated_on(run: Run, data: Data, split: str) -> bool:
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write the softmax temperature of each language to a file of the run; return the path of the file.
+    """Write a file with the temperatures of a run's answers, and return the path of the file.
 
-    `about` holds further entries, such as the data on which the temperatures were fitted.
+    Args:
+        temperatures: softmax temperature of each language.
+        about: further entries of the file, such as the data on which the temperatures were fitted.
+
+    Raises:
+        UserError: the file cannot be written.
     """
     path = run.directory / CALIBRATION
     write_json(path, {"temperatures": temperatures, **about})
@@ -111,7 +143,7 @@ def stored_head(run: Run, language: str | None = None) -> Head:
     """Return the result of `chosen_head` after checking that the model has this head.
 
     Raises:
-        UserError: no head has been chosen yet, or the model lacks the head.
+        UserError: no head has been chosen yet, the model lacks the head, or the file of the scores is damaged.
     """
     head = chosen_head(run, language)
     if head is None:
@@ -123,7 +155,11 @@ def stored_head(run: Run, language: str | None = None) -> Head:
 
 
 def no_head_error(directory: Path, argument: str) -> UserError:
-    """Return the error for a model without a chosen head."""
+    """Return the error for a model without a chosen head.
+
+    Args:
+        argument: value of `run=` in the command that the error message recommends.
+    """
     return UserError(
         f"{metrics_path(directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
         f"or choose it with anaphora score run={argument}"
@@ -136,7 +172,14 @@ def metrics_path(directory: Path, split: str) -> Path:
 
 
 def read_evidence(directory: Path, split: str, argument: str | None = None) -> Evidence | None:
-    """Return the stored evidence on a split; None if there is no file. A file of another version counts as damaged."""
+    """Return the stored evidence on a split; None if there is no file.
+
+    Args:
+        argument: value of `run=` in the command that the error message recommends; by default the directory.
+
+    Raises:
+        UserError: the file is damaged or of another version.
+    """
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
@@ -169,6 +212,9 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
     """Write the tables of heads, templates and single items, then `metrics.json`; the caller locks the folder.
 
     If `metrics.json` exists, all tables have therefore been written.
+
+    Raises:
+        UserError: a file cannot be written.
     """
     tables, split = folder / "tables", measurement.split
     write_csv(

@@ -155,8 +155,9 @@ def _quads(cell: Cell) -> VerdictRow:
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests, for all heads of the chosen head's layer together.
 
-    Patching uses the minimal pairs, answered correctly and differently, that differ in one word; if there are none,
-    all. Its rule is not decided if the value has no interval, for example because all pairs come from one template.
+    Of the minimal pairs whose items the model answers correctly and differently, patching uses those that differ in
+    one word; if there are none, it uses all. The rule on patching is not decided if its value has no interval, for
+    example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (
@@ -199,8 +200,9 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests, for the chosen head alone, and the rule "the pronoun and no other word".
 
-    A rule is not decided if its value has no interval. The value of the last rule is the ratio of two weights on the
-    antecedent: from the pronoun, and from the best other word. It needs an interval of their difference.
+    A rule is not decided if its value has no interval. The value of "the pronoun and no other word" is the ratio of two
+    weights on the antecedent: from the pronoun, and from the best other word. It is decided if the difference of the
+    two weights has an interval.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED

@@ -47,7 +47,11 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Concatenate answers, and sort them by the indices of their items, (n,), which stand before each part."""
+        """Concatenate answers to the items of a split, and sort them by item.
+
+        Args:
+            parts: pairs of item indices in the split, (n,), and the answers to these n items.
+        """
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)

@@ -46,12 +46,20 @@ class Capture:
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Record the pronoun's attention rows and the answers of a stored run's model on some examples."""
+    """Record the pronoun's attention rows and the answers of a stored run's model on some examples.
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     return capture(run.model, EncodedSplit(examples, run.tokenizer), run.config.batching)
 
 
 def capture(model: PronounModel, data: EncodedSplit, batching: Batching) -> Capture:
-    """Record the pronoun's attention rows and the model's answers for all items, in the order of the split."""
+    """Record the pronoun's attention rows and the model's answers for all items, in the order of the split.
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     records: dict[int, AttentionRecord] = {}
     answers: list[tuple[NDArray[np.int64], Answers]] = []
     for batch in captured_batches(model, data, batching):
@@ -70,7 +78,11 @@ class CapturedBatch(NamedTuple):
 
 
 def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching) -> Iterator[CapturedBatch]:
-    """Yield the pronoun's attention rows and the model's answers for the items of each batch."""
+    """Yield the pronoun's attention rows and the model's answers for the items of each batch.
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         on_device = batch.to(model.device)
         with torch.inference_mode():
@@ -93,12 +105,13 @@ def captured_batches(model: PronounModel, data: EncodedSplit, batching: Batching
 def captured_words(
     model: PronounModel, data: EncodedChunks, batching: Batching
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield the index of each chunk of running text and the attention rows of its Q query words, (Q, L, H, T).
+    """Yield, for each chunk of running text, its index and the attention rows of its Q query words, (Q, L, H, T).
 
     Chunks are yielded in the order of the batches. A word's row is the mean over its tokens.
 
     Raises:
-        UserError: also if the model needs the pronoun as a second input sequence (`model.second_sequence`).
+        UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
+            maps.
     """
     model.check_without_query()
     for batch in evaluation_batches(data, replace(batching, kind="buckets"), 0):
@@ -174,14 +187,22 @@ def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys)."""
+    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     return next(iter(maps_of_each(model, tokenizer, [example])))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example]
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys)."""
+    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
+
+    Raises:
+        UserError: the model has no attention maps.
+    """
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(model.prediction))
         with torch.inference_mode():
@@ -189,10 +210,13 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of a text without marked pronoun or candidates, and its maps, (L, H, queries, keys).
+    """Tokenize a text in which no pronoun or candidates are marked; return its tokens and its attention maps.
+
+    The maps are (L, H, queries, keys).
 
     Raises:
-        UserError: also if the model needs the pronoun as a second input sequence (`model.second_sequence`).
+        UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
+            maps.
     """
     model.check_without_query()
     encoder_input, tokens = encode_plain_text(text, tokenizer)

@@ -108,7 +108,10 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _asking_for_weights(encoder: nn.TransformerEncoder, kept: list[Tensor]) -> Iterator[None]:
-    """Append each layer's attention weights to `kept`, without torch's fused path, which returns none."""
+    """Append each layer's attention weights, (B, H, T, T), to `kept` inside the `with` block.
+
+    Torch's fused path, which returns no weights, is disabled meanwhile.
+    """
 
     def ask(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, {**named, "need_weights": True, "average_attn_weights": False}

@@ -178,7 +178,10 @@ def _floating_array(weights: Any) -> NDArray[Any]:
 
 
 def _without_torch(weights: Any) -> Any:
-    """Convert torch tensors, also in lists, to arrays, in half precision to float32; return anything else unchanged."""
+    """Convert torch tensors to arrays, from any device and with or without gradients.
+
+    Half precision becomes float32. In a list or tuple, each entry is converted. Other weights are returned unchanged.
+    """
     if isinstance(weights, list | tuple):
         return [_without_torch(one) for one in weights]
     if not hasattr(weights, "detach"):

@@ -23,8 +23,8 @@ _EDGES_AT_ONCE = 20_000  # edges between middle layers in one call of the solver
 def rollout_of_states(maps: Tensor) -> Tensor:
     """Return attention rollout: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
 
-    A_l are the mean attention maps over heads, (L, ..., T, T); R_l is the share of each token's embedding in each
-    state.
+    A_l are the mean attention maps over heads, (L, ..., T, T), and R_l, of the same shape, is the share of each token's
+    embedding in each state after layer l.
     """
     start = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device).expand_as(maps[0])
     _, *layers = accumulate(maps, lambda rolled, weights: (weights @ rolled + rolled) / 2, initial=start)
@@ -73,8 +73,10 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
 def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
     """Return the maximum flows of P problems, (P,), solved as one graph with a disjoint part for each problem.
 
-    The capacities are those between the states of the middle layers, lowest first, (L - 2, T, T), from the source to
-    the highest middle layer, (T,), and from the lowest middle layer to the sink of each problem, (T, P).
+    Args:
+        between: capacities between the states of the middle layers, lowest layer first, (L - 2, T, T).
+        out: capacities from the source to the states of the highest middle layer, (T,).
+        into: capacities from the states of the lowest middle layer to the sink of each problem, (T, P).
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow

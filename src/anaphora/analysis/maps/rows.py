@@ -1,7 +1,8 @@
 """Attention rows as a Parquet table for other tools, with one table row for each query word.
 
-Axes are L (layers), H (heads) and T (tokens). Each attention row is stored in float16, divided by its largest weight,
-the scale of the row. Quotients down to 1/16,000 retain the eleven significant bits of float16.
+Axes are L (layers), H (heads) and T (tokens). Each attention row is divided by its largest weight, and stored in
+float16. The largest weight is stored as the scale of the row. Quotients down to 1/16,000 retain the eleven significant
+bits of float16.
 """
 
 from __future__ import annotations

@@ -70,9 +70,14 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], list
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:
-    """Merge attention maps (L, H, T, T) to word maps (L, H, W, W), in the order of `word_weights`.
+    """Merge token maps to word maps: sum over a word's tokens as keys, mean over its tokens as queries.
 
-    `words` has the word indices of the T tokens; -1 marks a special token, which keeps its own row and column.
+    Args:
+        weights: attention maps, (L, H, T, T), queries before keys.
+        words: word indices of the T tokens; -1 marks a special token, which keeps its own row and column.
+
+    Returns:
+        (L, H, W, W), in the order of `word_weights`.
 
     Raises:
         ValueError: `weights` has another shape.

@@ -38,9 +38,10 @@ class Knockout:
     """Drops in task accuracy for each kind of attention edge that is knocked out.
 
     The edges lead from the pronoun to the antecedent ("gold"), to the distractor with the largest weight
-    ("distractor"), to the cue ("cue"), or to as many other tokens as the antecedent has ("matched_*", `MATCHED_EDGES`).
-    "value_zeroing" zeroes the values along the antecedent's edge instead, and "value_zeroing_others", in the scope
-    "head", those along the pronoun's edges to all other tokens.
+    ("distractor"), or to the cue ("cue"). Control edges, with as many keys as the antecedent's edge, are called
+    "matched_*" (`MATCHED_EDGES`). The entry "value_zeroing" is the drop if the values along the antecedent's edge are
+    zeroed instead. In the scope "head", "value_zeroing_others" is the drop if the values along the pronoun's edges to
+    all other tokens are zeroed.
     """
 
     gold_minus_matched: Difference
@@ -63,7 +64,8 @@ class CumulativeAblation:
     """Drops in task accuracy when the best k heads are ablated, and when random sets of heads are ablated.
 
     Heads are ranked by their accuracy on the development split (`ranked_heads`). A random set has as many heads in each
-    layer. `random` is the spread over those sets that differ from the best heads; None if there are none.
+    layer as the set of the best k heads. `random` is the spread of the drops over those random sets that differ from
+    the set of the best k heads; None if all are equal to it.
     """
 
     k: int
@@ -144,8 +146,14 @@ class PatternPatching:
 class RemovedMass:
     """Effects of removing equal attention weight from the antecedent, or from all other tokens together, in one head.
 
-    The weight `mass` is taken from the pronoun's row, in the `items` in which both sides have at least as much. The
-    effects are lost percentage points of task accuracy.
+    The weights are those of the pronoun's attention edges.
+
+    Attributes:
+        mass: removed weight.
+        items: number of items in which the antecedent's edge has at least this weight, and the other edges together
+            also have at least this weight.
+        antecedent_points: percentage points of task accuracy lost if the weight is removed from the antecedent's edge.
+        other_edges_points: percentage points of task accuracy lost if the weight is removed from the other edges.
     """
 
     mass: float
@@ -161,8 +169,9 @@ class HeadLevel:
     """Effects of editing the pronoun's attention edges in the chosen head alone.
 
     Attributes:
-        antecedent_points, other_edges_points: percentage points of task accuracy lost when values along the edge from
-            pronoun to antecedent, or along all other edges from the pronoun, are zeroed.
+        antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to antecedent
+            are zeroed.
+        other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
         pairs: number of items in minimal pairs of which the model answers both sentences correctly, with different
             antecedents; the sentences' lengths may differ.
         patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's attention row
@@ -170,6 +179,7 @@ class HeadLevel:
         exchange_items: number of items that have a distractor and are answered correctly by the model.
         exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.
+        doses: effects of removing the same weight from the edge to the antecedent, or from the pronoun's other edges.
         freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
             "pronoun", "special" and "other_words".
     """
@@ -204,8 +214,11 @@ class Correlation:
 class CausalCell:
     """Results of the causal tests for a group of items.
 
-    `knockout` is keyed by scope, the set of edited heads: "head", "layer", "window" (the layer and its two neighbours)
-    or "all_layers"; `dose_response` by the name of the map from which the edges' weights are taken.
+    Attributes:
+        knockout: drops in accuracy by scope, which is the set of edited heads: "head", "layer", "window" (the layer and
+            its two neighbours) or "all_layers".
+        dose_response: correlation between the weight of an edge and the effect of knocking out this edge, keyed by the
+            name of the map from which the weight is taken.
     """
 
     items: int

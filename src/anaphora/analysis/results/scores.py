@@ -36,7 +36,12 @@ class Head:
 
 
 def existing_head(head: Head, layers: Sequence[int], heads: int) -> Head:
-    """Return `head` after checking that it exists; `layers` are the indices of those with attention, ascending.
+    """Return a head after checking that it exists.
+
+    Args:
+        head: the head.
+        layers: indices of the layers with attention, in ascending order.
+        heads: number of heads per layer.
 
     Raises:
         UserError: the layer or head does not exist, or the layer has no attention.

@@ -48,9 +48,9 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
 def fit_temperature(logs: Floats, right: Bools) -> float:
     """Return the temperature, from exp(-4) to exp(4), that minimises the negative log-likelihood of the right answers.
 
-    Items to which the model cannot give the right answer are left out; without items, it is 1. If all answers are
-    right, or no better than chance, or equally probable, the likelihood has no finite optimum above 0. The logarithm
-    then has a standard normal prior, so that few items leave the temperature near 1.
+    Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1. If all
+    answers are right, or no better than chance, or all equally probable, the items determine no temperature above 0 and
+    below infinity. Its logarithm then has a standard normal prior, so that few items leave it near 1.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp

@@ -26,7 +26,10 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield (language, kind, mask (N,)) of the main items of each cue category that occurs, and of "all"."""
+    """Yield the groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
+
+    For each language, there is a group for each cue category that occurs (`kind`), then one for all main items ("all").
+    """
     main = is_main(examples)
     languages = languages_of(examples)
     kinds = factor_values(examples, "kind")
@@ -49,14 +52,22 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the groups that get a verdict: those of `cells` without "all", unless the language has no cue category."""
+    """Return the groups of main items that get a verdict of their own, as (language, kind, mask (N,)).
+
+    There is a group for each language and cue category (`kind`). A language whose items have no cue category has one
+    group, "all".
+    """
     every = list(cells(examples))
     with_kinds = {language for language, kind, _ in every if kind != ALL}
     return [cell for cell in every if cell[1] != ALL or cell[0] not in with_kinds]
 
 
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
-    """Return the index of each item's bootstrap cluster, (N,): its template or else group, minimal pair or text."""
+    """Return the index of each item's bootstrap cluster, (N,).
+
+    Items with the same template form a cluster. Items without a template are clustered by group, minimal pair or text
+    (`group_key`).
+    """
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
         ("template", template) if template else ("group", group_key(example))

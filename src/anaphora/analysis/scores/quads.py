@@ -72,10 +72,13 @@ def cyclic_pairs(items: Sequence[int]) -> Iterator[tuple[int, int]]:
 def quads_of(examples: Sequence[Example]) -> list[str]:
     """Return the name of each item's quad; "" for an item that is not in a complete quad.
 
-    With several pronouns per sentence, or two voices (octad), a quad has four items for each pronoun and voice. Groups
-    of other sizes are not quads: a head is right on all items of a larger group much more rarely, so that the
-    accuracies could not be compared. In data without the factor `order`, a group of four items is a quad if it has the
-    same two candidates in both orders, and each is the antecedent once in each order.
+    A quad is a group of four items: each of two cues with both orders of the candidates (factor `order`). If the
+    sentences have several pronouns, or the group has two voices (octad), a quad has four items for each pronoun and
+    voice. Groups of any other size are not quads: a head is right on all items of a larger group much more rarely, so
+    that the accuracies could not be compared.
+
+    In data without the factor `order`, a group of four items is a quad if it has the same two candidates in both
+    orders, and each of them is the antecedent once in each order.
     """
     members = indices_by(example.group or None for example in examples)
     quads = {group for group, items in members.items() if _is_quad([examples[item] for item in items])}

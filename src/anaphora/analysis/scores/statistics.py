@@ -30,7 +30,11 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 
 
 def has_interval(cluster_means: ArrayLike) -> bool:
-    """Return whether K cluster means, (K,), determine an interval: two do, or `FEWEST_EQUAL` if all are equal."""
+    """Return whether there are enough clusters for an interval of the mean.
+
+    Two of the K clusters are enough unless all K cluster means, (K,), are equal; then `FEWEST_EQUAL` clusters are
+    needed.
+    """
     means = np.asarray(cluster_means, dtype=np.float64)
     return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 
@@ -139,7 +143,10 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the draws of each chunk, at least one, with at most `_MAX_RANDOM_NUMBERS` numbers of `size` per draw."""
+    """Yield the number of draws in each chunk, such that a chunk needs at most `_MAX_RANDOM_NUMBERS` random numbers.
+
+    One draw needs `size` random numbers; a chunk has at least one draw.
+    """
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -211,9 +218,9 @@ class _AntecedentPermutation:
 
 
 def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
-    """Return the items of each minimal pair, sorted by cue.
+    """Return the item indices of each minimal pair whose items all have different antecedents, sorted by cue.
 
-    The items of a pair must have different antecedents and the same number of candidates.
+    Minimal pairs whose items differ in the number of candidates are left out.
     """
     answers = [example.antecedents for example in scores.examples]
     sizes = scores.present.sum(axis=1)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores of a head: on main items (`Example.is_main`) by language, on all other items by language and stratum."""
+    """Scores of a head: on main items (`Example.is_main`) by language, on all other items by language and stratum.
+
+    A stratum is a set of items that are built in the same way, such as those with unseen names.
+    """
 
     languages: dict[str, LanguageScores]
     strata: Groups[Cell]
@@ -55,14 +58,16 @@ def summarise(
     """Return the scores of a head that was chosen on other items, of the model's answers and of baselines.
 
     Args:
-        task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,); all NaN for a model
-            without answers.
+        task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). For a model without
+            answers, all values are NaN, and the task accuracy is None.
         baselines: correctness of each baseline by name, (N,); fractions for ties.
-        random_init: correctness of the head chosen in each of R >= 0 untrained models on development items, (R, N); NaN
-            on items that were not measured.
+        random_init: correctness of the head chosen in each of R untrained models on development items, (R, N); NaN on
+            items that were not measured. R may be 0.
 
     Returns:
-        Scores with intervals over `clusters`. Values have 6 decimal places; None marks those that cannot be computed.
+        Scores on main items (`Example.is_main`) by language, and on other items by language and stratum (set of items
+        that are built in the same way). Intervals are bootstrapped over `clusters`. Values have 6 decimal places; None
+        marks values that cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.
@@ -82,7 +87,10 @@ def summarise(
 
 
 def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
-    """Return the scores of a head on the items of each template, by language and stratum."""
+    """Return the scores of a head on the items of each template, by language and stratum (items built in the same way).
+
+    Items without a template are left out.
+    """
     table = _ItemValues(test, head, task_correct, {}, np.zeros((0, len(test.examples))))
     rows = indices_by(
         (example.language, example.factors.get("stratum") or "main", example.factors["template"])

@@ -54,8 +54,9 @@ def has_preceding_antecedent(example: Example) -> bool:
 def selection_hits(record: AttentionRecord) -> Hits:
     """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
 
-    It is right (1) if it overlaps an antecedent's head word; in a tie, the value is the share of right ones. A head
-    without weights, or an empty choice set (`CHOICE_SETS`), gets 0; layers without attention get NaN.
+    The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
+    word; in a tie, the value is the share of the tied words that are right. A head without weights, or an empty choice
+    set, gets 0. NaN in layers without attention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -82,9 +83,10 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """Correctness of every head as an antecedent selector on N examples: `hits`, (N, F, L, H), from 0 to 1.
+    """Correctness of every head as an antecedent selector on the N examples of a split.
 
-    It is NaN in layers without attention.
+    The axes of `hits` are item, choice set (`CHOICE_SETS`), layer and head, (N, F, L, H). Values are from 0 to 1, and
+    NaN in layers without attention.
     """
 
     examples: Sequence[Example]
@@ -95,15 +97,21 @@ class Selections:
         return np.flatnonzero([column in ("all", form_of(example)) for example in self.examples])
 
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
-        """Return every head's accuracy, (L, H), for a choice set (`field`) and a form of mention (`column`, or "all").
+        """Return every head's accuracy, (L, H), for one choice set and one form of mention.
 
         NaN in layers without attention, and everywhere if there are no such mentions.
+
+        Args:
+            field: choice set, one of `CHOICE_SETS`.
+            column: form of the mentions, one of `FORM_COLUMNS`; "all" for every form.
         """
         hits = self.hits[self.items(column), CHOICE_SETS.index(field)]
         return np.asarray(hits.mean(axis=0, dtype=np.float64))
 
     def best(self, field: str, column: str) -> Head:
-        """Return the head with the highest `accuracy`; ties go to the lowest layer, then to the lowest head.
+        """Return the head with the highest accuracy for one choice set (`field`) and one form of mention (`column`).
+
+        Ties go to the lowest layer, then to the lowest head.
 
         Raises:
             ValueError: there are no mentions of this form, or no layer has attention.
@@ -118,7 +126,9 @@ class Selections:
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect the correctness of every head from indices and records in any order; examples without one count as wrong.
+    """Collect the correctness of every head from pairs of an example's index and the example's attention record.
+
+    The pairs may come in any order. Examples without a record count as wrong.
 
     Raises:
         ValueError: there are no records.
@@ -138,7 +148,8 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 class SelectorAccuracy:
     """Accuracy of an antecedent selector (a rule or attention heads), with 95 % bootstrap intervals over documents.
 
-    "untrained" is a mean over untrained models, with the head of each that is best on development mentions of `column`.
+    The accuracy of the selector "untrained" is a mean over untrained models. In each of these models, the head is
+    chosen that has the highest accuracy on development mentions of the form `column`.
     """
 
     subset: str  # "all", or "factor=value"

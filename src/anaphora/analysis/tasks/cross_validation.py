@@ -107,7 +107,10 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return the settings of the run at `start`, without fold and seed, as a string; `start` itself without a run."""
+    """Return the settings, without fold and seed, of the run from which training started, as a string to compare.
+
+    If no run is stored at `start`, return `start` itself.
+    """
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start
     return repr(_without_fold_and_seed(read_config(written)))

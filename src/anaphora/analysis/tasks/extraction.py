@@ -51,7 +51,10 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return about `most` items, if given, from whole groups (such as documents) at even intervals."""
+        """Return a selection of about `most` items, or this selection if `most` is None.
+
+        Groups of items, such as the items of one document, are selected as a whole and at even intervals.
+        """
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
@@ -65,7 +68,10 @@ class Selection:
         return replace(self, groups=groups, characters=self.characters[kept], read=read)
 
     def parts(self) -> list[list[int]]:
-        """Return the item indices of parts of whole groups; one is full at `PART_ITEMS` items or `PART_CHARACTERS`."""
+        """Divide the items into parts without splitting a group; return each part's item indices in ascending order.
+
+        A part is complete as soon as it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
+        """
         parts: list[list[int]] = [[]]
         characters = 0
         for members in items_by_group(self.groups).values():
@@ -190,8 +196,9 @@ class Extractor:
         return queried_chunks([text.text for text in texts], self.run.tokenizer, self.chunk_tokens, self.words)
 
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
-        """Divide items into portions with at most `self.most_weights` attention weights, or with a single larger item.
+        """Divide consecutive items into portions that fit into memory; return the item indices of each portion.
 
+        A portion has at most `self.most_weights` attention weights; an item with more is a portion of its own.
         `head_weights` lists the number of attention weights per head of each item.
         """
         layers, heads = self.shape

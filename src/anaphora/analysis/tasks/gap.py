@@ -129,7 +129,11 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """Return the mean F1 of `decisions` minus that of `other`, both (S, N, M), with its interval (`GapScore`)."""
+    """Return the mean F1 of `decisions` minus the mean F1 of `other`, with a paired interval.
+
+    Both are decisions of models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile interval over
+    texts; its ends are NaN if there are too few texts.
+    """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
     return float(first[0] - second[0]), _interval(first[1:] - second[1:], len(set(clusters(examples))))
@@ -140,7 +144,10 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
-    """Return weights (N,) that balance the genders within each quintile of the number of names; 0 if one is missing."""
+    """Return weights that balance the genders within each quintile of the number of names: (N,).
+
+    Items of a quintile with only one gender get weight 0.
+    """
     counts = np.asarray(names)
     fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
     weights = np.zeros(len(counts))
@@ -178,7 +185,12 @@ def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
 
 
 def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return the F1, (D, S), from the weights of the items in each sample, (D, N), and counts, (S, N, 3)."""
+    """Return the F1 of each of S models in each of D samples of the items: (D, S).
+
+    Args:
+        weights: weight of each item in each sample, (D, N).
+        counts: result of `_confusion_counts`, (S, N, 3).
+    """
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
     # F1 is 0 without any decision or antecedent. The denominator may lie between 0 and 1, as balancing weights may.
     total = 2 * hits + alarms + misses
@@ -186,13 +198,24 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
-    """Return F1 on the items of the mask `gender`, (N,), averaged over models: (D,); NaN if their total weight is 0."""
+    """Return F1 on the items with one gender, averaged over models, for each bootstrap sample: (D,).
+
+    The result is NaN in samples in which these items have a total weight of zero.
+
+    Args:
+        gender: mask of the items with this gender, (N,).
+        weights: weight of each item in each sample, (D, N).
+        counts: result of `_confusion_counts`, (S, N, 3).
+    """
     own = weights * gender
     return np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % bootstrap percentile interval of a score from its values in the samples, as in `GapScore`."""
+    """Return the 95 % bootstrap percentile interval of a score, given the values in the samples.
+
+    NaN if there are too few texts, or if the score is undefined in every sample.
+    """
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan

@@ -220,7 +220,9 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
-    """Encode texts for a run's model in chunks of at most `batching.row_tokens` tokens, with `labels` only the first.
+    """Encode texts for a run's model in chunks of at most `batching.row_tokens` tokens.
+
+    With `labels`, only the first chunk of each text is encoded.
 
     The tokens are read from a cache file, which is written if it is missing; `cached=False` uses no file.
 

@@ -98,10 +98,13 @@ def require_pronoun_head(run: Run) -> None:
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the factors (item attributes) in `by`, where "a+b" combines two, and `contrast` occur in the examples.
+    """Check that the factors (item attributes) in `by`, and the factor `contrast` if given, occur in the examples.
+
+    In `by`, "a+b" stands for the combination of the factors a and b. The factor `contrast` must have exactly two
+    values.
 
     Raises:
-        UserError: a factor is unknown, or `contrast` does not have exactly two values.
+        UserError: a factor is unknown, or `contrast` does not have two values.
     """
     known = sorted({name for example in examples for name in example.factors})
     single = [("by", name) for crossed in by for name in crossed.split("+")]
@@ -160,7 +163,10 @@ class ContrastedAccuracy(PolicyAccuracy):
 def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | None = None) -> list[PolicyAccuracy]:
     """Return the accuracy of the runs and of each baseline on all items, and for each value of the factors in `by`.
 
-    "a+b" combines two factors. With `contrast`, a factor of two values, rows also compare these (`ContrastedAccuracy`).
+    Args:
+        by: names of factors (item attributes); "a+b" stands for the combination of the factors a and b.
+        contrast: name of a factor with two values; if it is given, rows also compare the accuracies on the two values
+            (`ContrastedAccuracy`).
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -238,9 +244,14 @@ def answer_transfer(
 ) -> ItemAnswers:
     """Return the predictions of runs on the items of another corpus, with the correctness of shortcut baselines.
 
-    Each shortcut is fitted on the distinct training splits of the runs, separately; one that was not fitted on every
-    split is left out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`, in turn on all but
-    one of the `folds` into which its groups are divided; the names of these fits end in `OWN_FOLDS_SUFFIX`.
+    Each shortcut is fitted on the runs' training items; a shortcut that was not fitted on every training split is left
+    out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on
+    the items of all other folds. In the result, the names of the latter fits end in `OWN_FOLDS_SUFFIX`.
+
+    Args:
+        training: the distinct training splits of the runs; the shortcuts are fitted on each of them separately.
+        examples: items of the other corpus.
+        folds: number of folds into which `examples` are divided; a group of items is in one fold.
 
     Raises:
         UserError: a run does not predict antecedents, or a text is too long for its model.

@@ -63,7 +63,11 @@ FIRST_SENTENCES = {
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
-    """Return the first sentence of the live page: everyday, or of the built-in corpus if the run lacks its words."""
+    """Return the sentence that the live page shows when it is opened.
+
+    This is an everyday sentence, or, if `model` is a run whose vocabulary lacks a word of it, one from the built-in
+    corpus.
+    """
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
@@ -216,7 +220,10 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
 
 
 def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[int]]:
-    """Return the tokens of each word on the page; an attention sink, which would be the first word, has none."""
+    """Return the indices of the tokens of each word on the page.
+
+    If the model has an attention sink, it is the first word on the page, and its list is empty.
+    """
     before = len(labels.ids) - len(tokens.ids)
     return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
 
@@ -224,7 +231,8 @@ def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[
 def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model: AnyModel) -> list[Intervention]:
     """Return the interventions of a request; an edge between two words stands for the edges between all their tokens.
 
-    `parts` has the indices of the tokens of each word.
+    Args:
+        parts: indices of the tokens of each word; empty for an attention sink.
     """
     edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
     for edited in edits:

@@ -190,7 +190,10 @@ def _stored_evidence(
 
 
 def _read_evidence(folder: Path, splits: EvaluationSplits, provenance: Provenance) -> tuple[Evidence, Heads] | None:
-    """Return the scores that an earlier atlas stored, and all heads' accuracies; None if none have this provenance."""
+    """Return the scores (`Evidence`) that an earlier atlas stored in a folder, and the accuracies of all heads.
+
+    The result is None if the folder has no such scores, or if their provenance (weights, items and code) differs.
+    """
     earlier = evidence_to_replace(folder, splits.split)
     if earlier is None or earlier.provenance != provenance or (heads := read_heads(folder, earlier)) is None:
         return None

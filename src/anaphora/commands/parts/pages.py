@@ -48,7 +48,11 @@ if TYPE_CHECKING:
 
 
 def page_folder(runs: Sequence[Run], settings: Report) -> Path:
-    """Return the folder of the report page: `output`, the run's directory, or `report` beside the first of several."""
+    """Return the folder of the report page.
+
+    This is the setting `output` if it is given. Otherwise the folder is the run directory if there is one run, and the
+    folder `report` beside the first run directory if there are several runs.
+    """
     own = runs[0].directory if len(runs) == 1 else runs[0].directory.parent / "report"
     return Path(settings.output) if settings.output else own
 
@@ -116,12 +120,15 @@ def report_on_records(
 ) -> Evidence:
     """Write the report on an external model to a folder: `report.html`, `metrics.json` and the tables.
 
-    For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`; the evidence in the
-    latter is returned. Most arguments are those of `evidence_from_records`.
+    For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`.
 
     Args:
+        development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
         maps: attention maps (L, H, T, T) of some of the `measured` records, query token first, keyed by the index of
             the record in `measured`. Without maps, the page has no example sentences and no interactive explorer.
+
+    Returns:
+        The evidence in `metrics.json`.
 
     Raises:
         UserError: `evidence_from_records` fails, an attention map does not fit its record, or the folder has the files

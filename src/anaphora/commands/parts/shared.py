@@ -71,7 +71,11 @@ def scored_evidence(run: str, split: str) -> Evidence:
 
 
 def measured_folder(run: str) -> Path:
-    """Return the folder with a run's scores: its directory, or, for a published run, the folder of local results."""
+    """Return the folder with the stored scores of a run.
+
+    For a local run this is the run directory. For a published run, which is the shipped run or a run on the Hub, it is
+    the folder with the scores of this run that were measured on this machine.
+    """
     return results_folder(run) if run == shipped.SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
 
@@ -98,9 +102,10 @@ _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves",
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
-    """Call `check_place_of_other_data` if result files on other data could have the same names as those of the run.
+    """Call `check_place_of_other_data` if results on the given data could overwrite those on the run's own data.
 
-    They could if both data sets are text corpora, or if neither is.
+    This is possible if both data sets are text corpora, or if neither is a text corpus. Otherwise the result files have
+    different names, and nothing is checked.
     """
     if isinstance(run.config.data, TextCorpus) == isinstance(settings.data or run.config.data, TextCorpus):
         check_place_of_other_data(run, settings, place)
@@ -147,8 +152,11 @@ def check_folder_name(output: str) -> None:
 def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
     """Lock a command's output folder while its files are written, and yield the folder.
 
-    The folder is `output`, or `default` if it is None. The results are those of `model`. `place` is the value of
-    `output` that the error message suggests.
+    Args:
+        output: the command's setting `output`; None for the default folder.
+        default: folder that is used if `output` is not set.
+        model: the run whose results are written, or the name of another model whose results are written.
+        place: value of `output` that the error message suggests.
 
     Raises:
         UserError: the folder belongs to another run, is locked by another process or is not writable, or its name ends

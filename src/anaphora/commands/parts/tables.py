@@ -58,7 +58,10 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
 
 @in_language_of_messages
 def print_contradictions(count: int, split: str) -> None:
-    """Print the number of items with the text and pronoun of another, but a different antecedent, unless it is 0."""
+    """Print the number of contradictory items of a split, unless it is 0.
+
+    Such an item has the same text and the same pronoun as another item of the split, but a different antecedent.
+    """
     if count:
         print_phrase(
             N_(
@@ -81,7 +84,11 @@ def print_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]) -> N
 
 @in_language_of_messages
 def print_answer_note(run: Run, answers: Answers | None) -> None:
-    """Print why a run predicts no antecedents (`answers` is None), or else its number of undecided items."""
+    """Print a note on the answers of a run, which are the antecedents that it predicts.
+
+    If `answers` is None, the note says why the run predicts no antecedents. Otherwise it says in how many items a right
+    and a wrong candidate have the same score; if there is no such item, nothing is printed.
+    """
     if answers is None:
         console.print(no_pronoun_answers(run).translated(), soft_wrap=True)
     else:
@@ -104,7 +111,10 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_fitted_here(data: str, split: str) -> None:
-    """Print that the temperatures were fitted here: the calibration error is then no estimate for unseen items."""
+    """Print that the temperatures were fitted on the measured split.
+
+    The calibration error after temperature scaling is therefore not an estimate for unseen items.
+    """
     print_phrase(
         N_(
             "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "

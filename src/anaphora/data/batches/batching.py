@@ -32,7 +32,8 @@ def plan_batches(
 
     Args:
         lengths: (N,) number of tokens of each item.
-        order: indices of the units to assign. Every `batching.window` units are sorted by length and assigned.
+        order: indices of the units to assign. The first `batching.window` units are sorted by length and assigned,
+            then the next `batching.window` units, and so on.
         units: item indices of each unit. The items of a unit share a batch and, if rows are packed, a row. If `units`
             is None, each item is a unit.
 
@@ -66,7 +67,10 @@ def plan_batches(
 
 
 def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
-    """Pack items into rows of at most `capacity` tokens, or of one longer item, by best fit, longest items first."""
+    """Pack items into rows of at most `capacity` tokens by best fit, the longest items first.
+
+    An item of more than `capacity` tokens gets a row of its own.
+    """
     rows: list[list[int]] = []
     with_room: list[tuple[int, int]] = []  # (free tokens, row), sorted
     for item in items[np.argsort(-lengths[items], kind="stable")]:
@@ -127,14 +131,14 @@ class TrainingBatches:
     """Training batches by step; the batch of a step depends only on (seed, step).
 
     An epoch is a seeded shuffle of all items. Each of the first epochs may be limited to the groups with the shortest
-    items, whose share `batching.shortest_first` lists.
+    items; `batching.shortest_first` lists the share of the groups for each of these epochs.
 
     Args:
         slots: number of slots (numbers that mark the candidates in the input, assigned at random in each item); 0 if
             candidates are not marked.
-        masked_share, own_share: share of the words that are masked, and of the other words whose tokens are predicted
-            too.
+        masked_share: share of the words that are masked, from 0 to 1.
         minimal_pairs: minimal pairs whose items share a batch; None to ignore minimal pairs.
+        own_share: share of the unmasked words, from 0 to 1, whose tokens are predicted in addition to the masked ones.
 
     Raises:
         UserError: the split is empty.
@@ -194,8 +198,9 @@ class TrainingBatches:
 def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
     """Return for each item the share of groups that precede its group if groups are sorted by length: (N,) in [0, 1).
 
-    Only groups of the same language and cue type (such as causality) are compared, by the mean length of their items in
-    tokens; an epoch of short items thus contains whole groups. An item without a group counts as one.
+    Only groups of the same language and cue type (such as causality) are compared. The length of a group is the mean
+    length of its items in tokens; all items of a group thus have the same value, so that an epoch of short items
+    contains whole groups. An item without a group counts as a group of one item.
     """
     means = np.bincount(data.groups, data.ids.lengths) / np.bincount(data.groups)
     cells = data.cells[np.unique(data.groups, return_index=True)[1]]  # of the first item of each group
@@ -245,9 +250,10 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Return a copy of the batch whose `own_positions` are unmasked words to predict, drawn with probability `share`.
+    """Return a copy of the batch with `own_positions`, the unmasked tokens to predict, drawn with probability `share`.
 
-    The words are whole, and the exceptions are those of `mask_words`.
+    All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and the queried
+    pronouns are never chosen.
     """
     word_of, chosen = _drawn_words(batch, share, draw)
     chosen[word_of[batch.masked_positions.numpy()]] = False

@@ -26,7 +26,12 @@ ENCODED_AT_ONCE = 2048
 
 
 class RaggedArray:
-    """Lists of different lengths in one flat array; `lengths` and `starts`, the first indices, are (N,)."""
+    """Lists of different lengths, stored in one flat array of integers.
+
+    Attributes:
+        flat: the concatenated lists.
+        lengths, starts: (N,) length of each list, and its first index in `flat`.
+    """
 
     def __init__(self, flat: NDArray[Any], lengths: Indices) -> None:
         self.flat, self.lengths, self.starts = flat, lengths, lengths.cumsum() - lengths
@@ -47,7 +52,11 @@ class RaggedArray:
         )
 
     def take(self, chosen: Indices) -> tuple[NDArray[Any], Indices, Indices]:
-        """Return the values of the lists `chosen`, the index of each one's list in `chosen`, and its own: (V,) each."""
+        """Return the concatenated values of the lists with the indices `chosen`.
+
+        Returns:
+            Three arrays (V,): the values; for each value, the index in `chosen` of its list; and its index in the list.
+        """
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)
         within = np.arange(len(owner)) - np.repeat(lengths.cumsum() - lengths, lengths)
@@ -65,8 +74,9 @@ class EncodedSplit:
         queries: positions of the pronoun's tokens in each item.
         candidates, names: positions of candidate tokens in each item, and the candidate index of each of these tokens.
         present, gold: (N, M) whether an item has this candidate, and whether this candidate is an antecedent.
-        pair_sets, groups: (N,) integer codes, equal for items with the same `minimal_pair` and candidates, or the same
-            `group`. An item without one has a unique code.
+        pair_sets: (N,) integer codes, equal for items with the same `minimal_pair` and the same candidates. An item
+            without `minimal_pair` has a unique code.
+        groups: (N,) integer codes, equal for items with the same `group`. An item without `group` has a unique code.
         cells: (N,) integer codes, equal for items with the same language and cue type (such as causality).
 
     Raises:
@@ -133,7 +143,10 @@ class EncodedSplit:
         return len(self.ids.lengths)
 
     def share_nothing(self) -> None:
-        """Give each item its own code in `pair_sets` and `groups`, and all the same in `cells`, as texts need."""
+        """Set `pair_sets`, `groups` and `cells` for items that belong to no minimal pair and no group, such as texts.
+
+        Each item gets a code of its own in the first two; in `cells`, all items get the same code.
+        """
         self.pair_sets = self.groups = np.arange(len(self), dtype=np.int32)
         self.cells = np.zeros_like(self.groups)
 
@@ -224,8 +237,8 @@ class EncodedSplit:
 def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable]:
     """Return three keys of an item, equal for items of one minimal pair, of one group, or of one cell.
 
-    They become the codes in `pair_sets`, `groups` and `cells`. `number`, the index of the item, is the key of an item
-    without minimal pair or group.
+    A cell is a language and a cue type. `EncodedSplit` stores the keys as integer codes in `pair_sets`, `groups` and
+    `cells`. `number` is the index of the item; it is the key if the item has no minimal pair or no group.
     """
     # Answers can be compared only if the candidates have the same words in the same order.
     names = tuple([example.words(index).lower() for index in range(len(example.candidates))])

@@ -33,7 +33,8 @@ _SEGMENTS_PER_CALL = 20_000  # the backend needs a kilobyte for each
 class EncodedTexts(EncodedSplit):
     """N chunks of the texts of a split as flat arrays.
 
-    In classification, labels replace the candidates: `present` is true for all of them, `gold` for the text's label.
+    In classification the labels take the place of the candidates: `present` is true for all labels, `gold` for the
+    label of the text, and `texts` has the text of each chunk.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class EncodedTexts(EncodedSplit):
         Args:
             longest: largest number of tokens of a chunk, special tokens included.
             labels: allowed labels if texts are to be classified; only the first chunk of each text is then encoded.
-            cached: whether to use the cache of tokens, unless the tokenizer is random.
+                Without labels, all chunks of each text are encoded.
+            cached: whether to use the cache of tokens. Tokens of a random tokenizer (`Tokenizer.is_random`), which may
+                differ each time, are never cached.
 
         Raises:
             UserError: a text has none of the labels, `longest` leaves no room for a token besides the special tokens,
@@ -167,9 +170,13 @@ def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedAr
 
 
 def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[int, int]]:
-    """Yield the token span of each chunk of at most `longest` tokens, end exclusive; one empty span without tokens.
+    """Yield the token span of each chunk, end exclusive.
 
-    `starts` are the ascending indices of the tokens that begin a word, where chunks are split if possible.
+    If there are no tokens, one empty span is yielded.
+
+    Args:
+        starts: ascending indices of the tokens that begin a word, where chunks are split if possible.
+        total, longest: number of tokens of the text, and maximum number of tokens of a chunk.
     """
     first = 0
     while total - first > longest:
@@ -199,7 +206,9 @@ class QueriedChunk:
 class EncodedChunks(EncodedSplit):
     """Chunks as flat arrays; `queries` are the positions of the tokens of all query words.
 
-    `query_words` is the index of each query token's word in its chunk, `word_counts`, (N,), the number of query words.
+    Attributes:
+        query_words: index of each query token's word among the chunk's query words.
+        word_counts: (N,) number of query words of each chunk.
     """
 
     query_words: RaggedArray

@@ -54,7 +54,10 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person as the reason for an event, as in "because he was tired"."""
+    """State of a person as the reason for an event, as in "because he was tired".
+
+    State and class of the predicate together determine whether the pronoun refers to the agent or to the patient.
+    """
 
     text: str
     kinds: Mapping[str, frozenset[str]]  # participant -> classes of predicates after which it is in this state
@@ -125,7 +128,10 @@ def load_texts(language: str, folder: Path = CONTENT_FOLDER) -> Mapping[str, Lin
 
 
 def _predicate(text: str, kind: str, forms: Sequence[str], frames: Sequence[str]) -> Predicate:
-    """Parse a predicate from its forms, such as "hid / hidden" for "finite" and "participle", or fewer of them."""
+    """Parse a predicate from its inflected forms, such as "hid / hidden" for the `forms` "finite" and "participle".
+
+    If `text` has fewer forms than `forms`, the last forms are empty.
+    """
     given = [form.strip() for form in text.split("/")]
     by_form = dict(zip_longest(forms, given, fillvalue=""))
     return Predicate(name=" ".join(text.replace("/", " ").split()), kind=kind, forms=by_form, frames=tuple(frames))

@@ -64,7 +64,10 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
 
 
 def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
-    """Build one table per split from (split, examples of a quad or octad) pairs, in an order given by the seed."""
+    """Build one table per split from (split, examples of a quad or octad) pairs.
+
+    The seed determines the order of the quads and octads; their examples stay adjacent.
+    """
     rows = {split: GroupRows() for split in SPLITS}
     for split, group in groups:
         rows[split].append(group)

@@ -122,5 +122,8 @@ def _noun(language: str, kind: str, written: str) -> Noun:
 
 
 def pronoun(language: str, form: str, gender: str, number: str) -> str:
-    """Return the pronoun for one of `PRONOUN_FORMS`, "male", "female" or "neuter", and "singular" or "plural"."""
+    """Return the pronoun for a form (one of `PRONOUN_FORMS`) and the antecedent's gender and number.
+
+    The gender is "male", "female" or "neuter", the number "singular" or "plural".
+    """
     return PRONOUNS[language][gender, number][PRONOUN_FORMS.index(form)]

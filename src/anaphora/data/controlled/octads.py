@@ -178,9 +178,14 @@ class _Scene(NamedTuple):
 
 
 class OctadGenerator:
-    """Generator of octads in one language, for "composition" (single sentences) or "short_text".
+    """Generator of octads in one language.
 
-    `quads` draws the names and the optional insertions.
+    An octad has eight examples with one predicate, one for each combination of two states, two voices and two orders of
+    the names.
+
+    Args:
+        quads: generator of the quads, which draws the names and the optional insertions.
+        cue_type: "composition" for single sentences, or "short_text".
     """
 
     def __init__(self, language: str, seed: int, quads: QuadGenerator, cue_type: str = COMPOSITION) -> None:
@@ -219,7 +224,8 @@ class OctadGenerator:
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build an octad: the eight examples of a predicate with two states.
 
-        `place.stratum` may be a level (see the module); any other stratum has level L0. At level L1, only the four
+        The stratum `place.stratum` may be a level, which says how a pair of predicate and state occurs in training: in
+        both voices (L0, also for any other stratum), in one voice (L1) or not at all (L2). At level L1, only the four
         examples in one voice are built.
         """
         level = place.stratum if place.stratum in LEVELS else "L0"

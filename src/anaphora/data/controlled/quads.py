@@ -79,7 +79,8 @@ class QuadGenerator:
     ) -> list[Example]:
         """Build a quad with a cue that decides by a property of the candidates (set cue), such as gender.
 
-        Each of m cues picks a different candidate, and is combined with m orders, the cyclic shifts of one order.
+        Each of m cues picks a different one of the m candidates, and is combined with m orders of the candidates, which
+        are the cyclic shifts of one order.
         """
         explicit = "list" not in template.slots
         if content.type == "selection":
@@ -267,10 +268,10 @@ class QuadGenerator:
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
         """Draw the texts of three optional insertions; an insertion that is left out has the text "".
 
-        They are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside}, up to
-        `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left out with a probability of 1/2. If
-        `test_asides` is larger, however, the number of {aside} sentences in a test item is uniform from 0 to
-        `test_asides`.
+        The insertions are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside},
+        up to `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left out with a probability of 1/2. If
+        `test_asides` is above `MAX_TRAINING_ASIDES`, however, the number of {aside} sentences in a test item is drawn
+        uniformly from 0 to `test_asides`.
         """
         asides = chance.choices(range(MAX_TRAINING_ASIDES + 1), (0.5, 0.3, 0.12, 0.08))[0]
         if split == "test" and self.test_asides > MAX_TRAINING_ASIDES:
@@ -325,10 +326,13 @@ def make_example(
     """Build one example of a group, such as a quad: the one with a given cue, order of the candidates and pronoun.
 
     Args:
+        written: rendered text with this cue and this order.
+        place: identity of the group.
         antecedent: index of the slot (placeholder of a candidate in the template) that has the antecedent.
-        which, order: index of the pronoun in the text, and of the order of the candidates among those in the group.
-        factors: attributes of the example, such as its cue type, to which those that follow from the other arguments
-            are added.
+        which: index of the pronoun in the text.
+        order: index of the order of the candidates among the orders in the group.
+        factors: attributes of the example, such as its cue type. The attributes that follow from the other arguments
+            are added to this dictionary.
         focal: number n; the cue decides among the candidates in the first n slots. None if it decides among all.
         cell: further condition, such as the voice. Examples of the group with the same order, the same pronoun and the
             same `cell` are a minimal pair.

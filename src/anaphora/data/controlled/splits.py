@@ -149,8 +149,8 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
     """Form four groups of held-out nouns and one group of other nouns, the shared group, from five sets (cosets).
 
-    Nouns are moved into or out of the shared group, at first the last set, until it has the share `shared` of all
-    nouns. A larger share never adds a noun to a held-out group.
+    The groups are at first the five sets; the fifth one is the shared group. Nouns are then moved into or out of the
+    shared group until it has the share `shared` of all nouns. A larger share never adds a noun to a held-out group.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -196,7 +196,10 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states of a level with which a pronoun after a predicate refers to `participant`."""
+        """Return the states, such as "was weak", with which a pronoun after a predicate refers to `participant`.
+
+        Only the states that have the given level (see `WithheldPairs`) with the predicate are returned.
+        """
         key = predicate.name, participant, level
         if key not in self._states:
             fitting = self.content.states_of(predicate.kind, participant)

@@ -38,8 +38,8 @@ class Template:
     def forms(self) -> tuple[str, ...]:
         """Return the forms of the pronouns in the template, such as "he" for the subject form.
 
-        There are two with numbered pronoun slots, such as {he:1} and {he:2}, and none if the scenario determines the
-        form.
+        There are two forms if the template has numbered pronoun slots, such as {he:1} and {he:2}. Otherwise there is
+        one form, or none if the scenario determines the form.
         """
         forms = {match[2] or "1": match[1] for match in slot_matches(self.tokens) if match[1] in lexicon.PRONOUN_FORMS}
         return tuple(forms[key] for key in sorted(forms))
@@ -106,7 +106,8 @@ def slot_matches(tokens: Sequence[str]) -> list[re.Match[str]]:
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
     """Fill the slots that have a value; values may contain further slots.
 
-    The slot {form}, with a pronoun such as "himself", becomes that of all pronouns of this form, such as {himself}.
+    The value for the slot {form} is a pronoun, such as "himself". This slot is replaced by the slot for all pronouns of
+    the same form, such as {himself}.
     """
     result: list[str] = []
     for token in tokens:
@@ -139,7 +140,10 @@ def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -
 
 
 def _tidy(tokens: Sequence[str]) -> list[str]:
-    """Keep the strongest of adjacent marks (stop, colon or semicolon, comma), and none at the beginning."""
+    """Keep the strongest of adjacent punctuation marks: a stop, else a colon or semicolon, else a comma.
+
+    Marks at the beginning are removed.
+    """
     result: list[str] = []
     for token in tokens:
         if token not in CLOSERS or (result and result[-1] not in CLOSERS):

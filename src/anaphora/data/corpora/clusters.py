@@ -93,10 +93,12 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
 
 
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:
-    """Return the documents of a file whose spans end at the last word ("inclusive") or after it ("exclusive").
+    """Return the documents of a file.
 
-    If `ends` is None, this is inferred. Fields whose kind of end is fixed (`CLUSTER_FIELDS`) do not depend on it.
-    `setting` is its name in error messages.
+    Args:
+        ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
+            from the spans in the file. It has no effect on fields whose kind of end is fixed (`CLUSTER_FIELDS`).
+        setting: name of the setting for `ends`, for error messages.
 
     Raises:
         UserError: a line is invalid, the file has no document, or `ends` is None and cannot be inferred.
@@ -166,7 +168,10 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the names of a part of a document and of the document, by default file name and line number."""
+    """Return the name of a part of a document, and the name of the document.
+
+    If the row does not name the document, the document's name consists of the file name and the line number.
+    """
     field = next((name for name in NAME_FIELDS if row.get(name) is not None), None)
     document = path.name + where.removeprefix(str(path)) if field is None else row[field]
     if not isinstance(document, str) or not document.strip():
@@ -178,7 +183,11 @@ def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 
 def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
-    """Return the part of speech of each word, from one list or from a list for each sentence; () without tags."""
+    """Return the part of speech of each word.
+
+    `tags` is a list with one tag for each word, or a list of such lists, one for each sentence. If `tags` is None, the
+    result is ().
+    """
     if tags is None:
         return ()
     lists = isinstance(tags, list) and all(isinstance(each, list) for each in tags)
@@ -241,7 +250,10 @@ def _spans(place: str, clusters: Any) -> Iterator[tuple[str, list[int]]]:
 
 
 def _clusters(place: str, clusters: Any, count: int, ends: str) -> tuple[tuple[tuple[int, int], ...], ...]:
-    """Convert the clusters of a document of `count` words, with these `ends`, to spans with exclusive ends."""
+    """Convert the clusters of a document of `count` words to tuples of spans with exclusive ends.
+
+    `ends` says whether the ends in `clusters` are "inclusive" or "exclusive".
+    """
     beyond = int(ends == "inclusive")
     allowed = f"0 <= start <= end < {count}" if beyond else f"0 <= start < end <= {count}"
     first_place: dict[tuple[int, int], str] = {}

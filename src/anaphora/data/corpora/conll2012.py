@@ -63,9 +63,9 @@ def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
 def files(settings: Conll2012) -> dict[str, Path]:
     """Return the files to read, keyed by path relative to `data.path`.
 
-    A single file may have any name. In a folder, these are the files that end in _conll or .conll, optionally with .gz,
-    without another language (english, chinese, arabic) in their paths; gold files (gold_conll or gold.conll), if any,
-    are preferred.
+    A single file may have any name. In a folder, these are the files that end in _conll or .conll, optionally followed
+    by .gz, without those whose path names another language (english, chinese, arabic). If any of them are gold files
+    (gold_conll or gold.conll), only these are returned.
 
     Raises:
         UserError: the path does not exist, or the folder has no such file.
@@ -117,8 +117,9 @@ def _pieces(name: str) -> set[str]:
 def official_split(name: str) -> str | None:
     """Return the official split that the path of a file names; None if the path names no split.
 
-    A folder's name, or a part of the file name between dots, names a split if its first or last word, between hyphens
-    or underscores, is train, development, dev or test. Words in the middle may belong to a title.
+    The names of folders, and the parts of the file name between dots, are divided into words at hyphens and
+    underscores. The first or last of these words names a split if it is train, development, dev or test. Words in the
+    middle are ignored, since they may belong to a title.
     """
     words = [re.split("[-_]", piece) for piece in _pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}

@@ -105,8 +105,8 @@ def _builders(path: Path, language: str) -> list[_ParsedDocumentBuilder]:
 def sentences_of(path: Path) -> Iterator[str]:
     """Yield the text of each sentence of a file.
 
-    It is that in `# text =` or else consists of the words without empty nodes. A sentence ends at a blank line; each
-    further blank line yields "".
+    If the sentence has a line `# text =`, this gives the text. Otherwise the text consists of the words without empty
+    nodes. A sentence ends at a blank line; each further blank line yields "".
 
     Raises:
         UserError: a word of a sentence without `# text =` does not have ten cells.
@@ -328,7 +328,10 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         )
 
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
-        """Return the index of the head word that a bracket gives in one of the fields; None without one in the text."""
+        """Return the index of the head word that a bracket gives in one of the named fields.
+
+        The result is None if the bracket gives no head word, or if the head is an empty node or a trace.
+        """
         number = 0 if self.fields is None else self.fields.head(opening, names)
         row, rows = opening.row + number - 1, closing.row - opening.row + 1
         if number > rows:

@@ -102,7 +102,10 @@ class DocumentBuilder:
         factors: Mapping[str, str],
         group: str = "",
     ) -> tuple[Document, Lost]:
-        """Return the document and its annotations that cannot become a mention (`Lost`), such as missing brackets."""
+        """Return the document and its annotations that cannot become a mention (`Lost`).
+
+        A document without brackets counts as one such annotation.
+        """
         sentences = [start for start in self.sentences if start < len(self.words)]
         left_out = placeholders(self.words, self.tags)
         document = Document(name, self.words, blank, sentences, mentions, factors, self.language, group, left_out)
@@ -166,7 +169,8 @@ def read_documents(
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of word indices, end exclusive, of consecutive passages that cover a document.
 
-    A passage has as many whole sentences as fit into `most` words; a longer sentence is cut after every `most` words.
+    A passage consists of as many whole sentences as fit into `most` words; a longer sentence is cut after every `most`
+    words, and the next passage begins with the rest of it.
     """
     ends = [*document.sentences[1:], len(document.words)]
     start = reached = 0
@@ -221,8 +225,8 @@ def examples_of(document: Document, most: int, dropped: list[tuple[str, str]]) -
 def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, list[Mention], Example]]:
     """Yield (mention, earlier mentions, example) for each mention with earlier mentions in its passage.
 
-    Each earlier mention is a separate candidate, without antecedent, as the annotated entities are not used. Otherwise,
-    mentions and passages are those of `examples_of`.
+    Each earlier mention is a separate candidate, and the example has no antecedent, since the annotated entities are
+    not used. The mentions and passages are those of `examples_of`.
     """
     for passage, mention, earlier in _mentions_in_passages(document, most, []):
         if earlier:
@@ -241,7 +245,8 @@ def _mentions_in_passages(
 ) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
     """Yield (passage, mention, earlier mentions), ordered by head, for the mentions of passages without placeholders.
 
-    Mentions inside the mention itself are not earlier ones. `dropped` gets the other mentions, with the reason.
+    The earlier mentions are those in the passage with an earlier head word, except mentions inside the mention itself.
+    Mentions that are not yielded are appended to `dropped`, with the reason.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}

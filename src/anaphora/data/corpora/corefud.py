@@ -29,7 +29,8 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
     In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
-    dropped. Otherwise, documents are split at random. Those of CorefUD must be in `data.language`.
+    dropped. A folder without such files, or a single file, is split at random. Documents of CorefUD must be in
+    `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Lost]]:

@@ -72,7 +72,10 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 
 
 def files_below(path: Path) -> dict[str, Path]:
-    """Return the files in a folder, or a single file, by relative path, sorted, without hidden files and folders."""
+    """Return the files in a folder and its subfolders by relative path, sorted, without hidden files and folders.
+
+    The path of a single file gives this file, keyed by its name.
+    """
     if not path.is_dir():
         return {path.name: path}
     inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
@@ -80,9 +83,10 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of `read_text`, without line ends (LF, CRLF or CR); the last is empty if the text ends with one.
+    """Return the lines of the text that `read_text` returns, without line ends (LF, CRLF or CR).
 
-    A byte-order mark at the start of any line is removed, since concatenated files have several.
+    A byte-order mark at the start of any line is removed, since concatenated files have several. The last line is empty
+    if the file ends with a line end.
 
     Raises:
         UserError: `read_text` cannot read the file.
@@ -147,7 +151,7 @@ def non_overlapping(spans: Iterable[Span], taken: Sequence[Span]) -> list[Span]:
 def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, seed: int) -> dict[str, list[Item]]:
     """Divide items into train, dev and test at random; items with the same `group_key` stay together.
 
-    The shares, from 0 to 1, are of the groups. Items keep their order.
+    The shares, from 0 to 1, refer to the number of groups, and are rounded to whole groups. Items keep their order.
     """
     keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
@@ -166,8 +170,12 @@ def check_one_split(
 ) -> None:
     """Check that a row is in the same split as the first row with the same group or the same minimal pair.
 
-    `first_of` has the location and split of the first row with each (name, value), and gets new ones. `name` is "group"
-    or "minimal_pair"; the value "" is not checked.
+    Args:
+        first_of: location and split of the first row with each (name, value); a new (name, value) is added.
+        where: location of the row.
+        name: "group" or "minimal_pair".
+        value: group or minimal pair of the row; "" if there is none.
+        split: split of the row.
 
     Raises:
         UserError: the first row is in another split.
@@ -230,7 +238,9 @@ def origin_of(settings: Data) -> Origin:
 
 
 def files_at_path(settings: Data) -> dict[str, Path]:
-    """Return the file at `data.path`, or all files of the folder, by name; none for the Hugging Face Hub or no path.
+    """Return the file at `data.path`, or all files of the folder, keyed by name.
+
+    The result is empty for a data set on the Hugging Face Hub and for a corpus without a path.
 
     Raises:
         UserError: the path does not exist.

@@ -1,8 +1,10 @@
 """Reader of Definite Pronoun Resolution (Rahman and Ng 2012), in four-line blocks.
 
-A block, between blank lines, has the sentence, the pronoun, the candidates, separated by commas, and the correct
-candidate, as in PDP-60 and a common copy of WSC273 (`wsc273`). Blocks 2k and 2k + 1 of a file, counted from 0, are a
-minimal pair. By the authors' rule, the first whole-word occurrence of the pronoun is the query.
+Blocks are separated by blank lines. The lines of a block are the sentence, the pronoun, the candidates, separated by
+commas, and the correct candidate. PDP-60 and a common copy of WSC273 have the same format (`wsc273`).
+
+Blocks 2k and 2k + 1 of a file, counted from 0, are a minimal pair. The files have no offsets; by the authors' rule, the
+first whole-word occurrence of the pronoun is the query.
 """
 
 from __future__ import annotations
@@ -62,9 +64,9 @@ def _example(row: Row) -> Example:
 
 
 def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (location of its first line, block) for every block, such as "file, line 6".
+    """Yield (location, block) for every block; the location is that of its first line, such as "file, line 6".
 
-    A block has `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
+    A block is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
 
     Raises:
         UserError: the file does not consist of four-line blocks, a block has fewer than two candidates, or an answer is

@@ -63,8 +63,9 @@ class BracketFields:
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
         """Return the row number of the head within the mention, from 1, as given in the mention's opening bracket.
 
-        It is in the first part with one of the `names` that is not empty; of a list, such as `minspan`, the first
-        number counts. The result is 0 if there is no such part.
+        The number is read from the part that has one of the `names`. If this part is a list, such as `minspan`, the
+        first number in the list is returned. The result is 0 if no part with these names is declared, or if all such
+        parts are empty.
 
         Raises:
             UserError: such a part is neither empty nor a number from 1.
@@ -137,10 +138,11 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
 
 
 def undeclared_entity(brackets: Brackets) -> int:
-    """Infer the index of the part of a bracket that is the entity, for a file without a declaration.
+    """Infer which part of a bracket is the entity, for a file without a declaration, and return the index of this part.
 
-    With this part as the entity, all brackets must match. If brackets have several parts, it must also be next to one
-    of GUM's entity types; without such types, a mention must have separate opening and closing brackets.
+    With this part as the entity, every closing bracket must have an opening bracket of the same entity, and vice versa.
+    If brackets have several parts, the part must also be next to one of GUM's entity types; without such types, at
+    least one mention must have separate opening and closing brackets.
 
     Raises:
         UserError: no part, or more than one part, meets these conditions.

@@ -22,9 +22,9 @@ _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref
 def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; rows with the same text share a group.
 
-    In a folder, gap-development.tsv is divided into train and dev, and gap-validation.tsv is the test split, like the
-    splits "train" and "validation" on the Hugging Face Hub. Without the latter, as in a single file, all rows are split
-    at random.
+    In a folder, gap-development.tsv is divided into train and dev at random, and gap-validation.tsv, if present, is the
+    test split. On the Hugging Face Hub, the split "train" takes the place of the former file and the split "validation"
+    that of the latter. Without the latter, as in a single file, the rows are split at random.
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),

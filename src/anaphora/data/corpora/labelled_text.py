@@ -69,9 +69,9 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and a report on dropped rows.
 
-    The splits are those of the file names, of the Hugging Face Hub, or of a column `split`; "validation", "valid" and
-    "val" mean dev in the last two. Dev becomes train if that has no labelled text, or else test if that has none. A
-    missing dev or test split is drawn from train at random.
+    The splits are those of the file names, of the Hugging Face Hub, or of a column `split`; on the Hub or in the
+    column, "dev", "validation", "valid" and "val" are one split. If train has no labelled text, dev becomes train;
+    otherwise, if test has none, dev becomes test. A missing dev or test split is drawn from train at random.
 
     Raises:
         UserError: a file or column is missing, a value is not allowed (the message names file, line, field and value),
@@ -170,10 +170,11 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
 
 
 def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
-    """Return all rows, with labels for the same whole number, such as "1", "1.0" and "1.00", spelled "1".
+    """Return all rows, with labels for the same whole number, such as "1", "1.0" and "1.00", in one spelling.
 
-    The spelling is "1.0" if no row has the label "1" and some have a fraction, such as "1.5". Labels with a fraction
-    are not changed: "1.5" and "1.50" may be two numbered sections. pandas writes "1.0" if some rows have no label.
+    The spelling is "1", with one exception: it is "1.0" if no row has the label "1" and some labels have a fraction,
+    such as "1.5". Labels with a fraction are not changed: "1.5" and "1.50" may be two numbered sections. Labels such as
+    "1.0" occur because pandas writes whole numbers in this form if some rows have no label.
     """
     labels = {row.label or "" for rows in rows_by_split.values() for row in rows}
     decimals = {label: match.groups() for label in labels if (match := _DECIMAL.fullmatch(label))}
@@ -192,8 +193,8 @@ def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> d
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
     """Return the rows of a file by split.
 
-    The split is that in a column `split`, or else `split`, that of the file. If the file's name gives it (`is_named`),
-    the column must not contradict it.
+    If the rows have a column `split`, this column gives the split of each row. Otherwise all rows have the split of the
+    file, which is `split`. If the name of the file gives its split (`is_named`), the column must not contradict it.
     """
     if all(row.split is None for row in rows):
         return {split: list(rows)}
@@ -265,10 +266,10 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
 
 
 def _is_header(cells: Sequence[str]) -> bool:
-    """Return whether cells are the header of a table.
+    """Return whether the cells of a line are the header of a table.
 
-    They are distinct, and are all known column names, or include the name of a text column and that of the label
-    column.
+    This is so if no cell occurs twice, and if either all cells are known column names, or the cells include the name of
+    a text column and the name of the label column.
     """
     has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
     return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)

@@ -33,8 +33,8 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a book stays in one split.
 
-    Books are split at random. Mentions without an entity are dropped, and a book without mentions counts as one. If
-    `seen_in` is set, the factor `seen` tells whether a book is in this list ("yes" or "no").
+    Books are split at random. Mentions without an entity are dropped, and a book without mentions counts as a dropped
+    mention. If `seen_in` is set, the factor `seen` is "yes" for the books in this list and "no" for others.
     """
     seen = None
     if settings.seen_in is not None:

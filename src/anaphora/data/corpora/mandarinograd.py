@@ -89,7 +89,10 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Return the spans of consecutive wanted words, of which the first may be the end of a longer Chinese word."""
+    """Return the spans of the places where the wanted words follow one another in a sentence.
+
+    The first wanted word may also be the end of a longer Chinese word.
+    """
     length, occurrences = len(wanted), []
     for place in range(len(words) - length + 1):
         whole = words[place] == wanted[0]

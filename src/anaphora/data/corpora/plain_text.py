@@ -72,7 +72,10 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the files of known formats at a path, keyed by path relative to it, without hidden files."""
+    """Return the files of known formats at a path, keyed by path relative to it, without hidden files.
+
+    If the path names a file, this is the only file, keyed by its name.
+    """
     there = division.files_below(division.existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
@@ -99,7 +102,7 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
 def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
     """Yield (name, official split, documents) for each split of a data set on the Hugging Face Hub.
 
-    It is None if the data set has no dev split, or if the split is not train, dev or test.
+    The official split is None if the data set has no dev split, or if the split is not train, dev or test.
     """
     there = hub_data(name, ORIGIN.files)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
@@ -121,7 +124,10 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Yield the documents of a file, each with a group of its own: `place`, the path in the folder, and a number."""
+    """Yield the documents of a file, each with a group of its own.
+
+    The name of the group consists of `place`, the path of the file in the data folder, and the number of the document.
+    """
     match _format(path):
         case ".jsonl":
             for number, (where, row) in enumerate(json_lines(path), start=1):

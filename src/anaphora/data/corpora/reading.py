@@ -47,7 +47,10 @@ class DroppedRowError(Exception):
 
 
 class RowReader:
-    """Converter of the rows of a corpus to examples; `dropped` lists (file and line, reason) for each dropped row."""
+    """Converter of the rows of a corpus to examples.
+
+    `rows` is the number of rows so far, and `dropped` lists (file and line, reason) for each dropped row.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
@@ -244,8 +247,8 @@ def without_brackets(sentence: str) -> tuple[str, list[Span]]:
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the mentions of each name: whole words outside the pronoun and outside longer names.
 
-    Each name is searched as written, then without regard to case, then also with -s or -es added, for plurals and for
-    possessives without an apostrophe.
+    Each name is searched as written; if absent, without regard to case; if still absent, also with -s or -es added, for
+    plurals and for possessives without an apostrophe.
 
     Raises:
         DroppedRowError: two names are equal apart from case, or a name is not in the text.
@@ -313,9 +316,13 @@ def in_adjacent_groups(
 ) -> list[Example]:
     """Return copies of a file's examples with `group` and `minimal_pair` set, for files that do not name groups.
 
-    Adjacent examples with the same key form a group. The first and the second example of a group are a minimal pair if
-    their correct answers differ, likewise the third and the fourth, and so on. `corpus` begins the names; `questions`
-    has the (key, correct answer) of each example, where the key is usually the set of the candidates.
+    Adjacent examples with the same key (see `questions`) form a group. The first and the second example of a group are
+    a minimal pair if their correct answers differ, likewise the third and the fourth, and so on.
+
+    Args:
+        corpus: beginning of the names of all groups and minimal pairs.
+        examples: examples in the order of the file.
+        questions: (key, correct answer) of each example; the key is usually the set of the candidates.
     """
     grouped: list[Example] = []
     runs = groupby(zip(examples, questions, strict=True), key=lambda item: item[1][0])

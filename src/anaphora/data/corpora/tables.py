@@ -2,8 +2,8 @@
 
 The columns are text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of these for
 entities with several mentions) and antecedents (indices of candidates, from 0); group, minimal_pair, factors and split
-are optional. Lists and factors are JSON in CSV cells, and may be in Parquet cells. There, columns without a name and
-the index that pandas writes are ignored.
+are optional. Lists and factors are JSON in CSV cells, and may be JSON in Parquet cells. In .csv and .parquet, columns
+without a name and the index that pandas writes are ignored.
 """
 
 from __future__ import annotations
@@ -118,9 +118,9 @@ def _check_labels(example: Example) -> None:
 class _OtherUnits:
     """Test for offsets of Chinese texts that are not in characters but in another unit, such as bytes.
 
-    In Chinese, nearly every span covers whole words. The test therefore uses the pronouns of the rows whose spans
-    differ between characters and another unit. The file uses the latter if, in all these rows, the span covers a
-    pronoun in this unit but not in characters.
+    In Chinese, wrong offsets are hard to detect, since nearly every span covers whole words. The test therefore uses
+    the pronouns, in the rows whose spans differ between characters and another unit. If, in all these rows, the span of
+    the pronoun covers a pronoun in the other unit but not in characters, the file uses this unit.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,11 @@ class _OtherUnits:
                 )
 
     def check(self) -> None:
-        """Check that no other unit fits all rows; the error shows the first row whose spans differ in this unit."""
+        """Check that there is no other unit that fits all rows.
+
+        Raises:
+            UserError: another unit fits all rows; the message shows the first row whose spans differ in this unit.
+        """
         for unit, message in self._first.items():
             if unit not in self._refuted:
                 raise UserError(message)

@@ -30,10 +30,13 @@ ORIGIN = Origin(files=f"a folder with {', '.join(OCCUPATIONS)} and files such as
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows.
 
-    Examples in both .dev and .test files are the dev and the test split, and train is empty; otherwise all are split at
-    random. Lines 2k - 1 and 2k of a type's pro- and anti-stereotypical file share a group. In type 1, two lines of a
-    group whose pronouns have the same gender are a minimal pair, which differs only in the ending. Lines with unpaired
-    brackets, or without exactly one other occupation before the pronoun, are dropped.
+    If the folder has examples in both .dev and .test files, these files are the dev split and the test split, and train
+    is empty. Otherwise all examples are split at random.
+
+    Each type has a pro-stereotypical and an anti-stereotypical file. The lines 2k - 1 and 2k of both files share a
+    group. In type 1, two lines of a group whose pronouns have the same gender are a minimal pair; one of them is from
+    each file, and they differ only in the ending. Lines with unpaired brackets, or without exactly one other occupation
+    before the pronoun, are dropped.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     if not folder.is_dir():

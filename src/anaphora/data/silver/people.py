@@ -110,11 +110,11 @@ class NameLexicon:
     def mentions(self, passage: str, subject: PageSubject | None) -> list[PersonMention]:
         """Find the mentions of people in a passage, in order.
 
-        A title or a known given name, followed by another name, is a mention. The given or family name alone is one if
-        the full name precedes it in the passage, or if the person is the page's subject. Otherwise, a given name alone
-        is one only in texts without a page subject, such as stories, if its gender is known and at least two pages are
-        about people with this name. Names with a word of `_NOT_IN_NAMES`, such as "Street", or of more than four words
-        are ignored.
+        A title or a known given name, followed by another name, is a mention. The given name or the family name alone
+        is a mention if the full name precedes it in the passage, or if the person is the page's subject. Otherwise, a
+        given name alone is a mention only in texts without a page subject, such as stories, and only if its gender is
+        known and at least two pages are about people with this name. Names with a word of `_NOT_IN_NAMES`, such as
+        "Street", and names of more than four words are ignored.
         """
         known: dict[str, tuple[str, str | None]] = {}
         if subject is not None:
@@ -168,8 +168,8 @@ class NameLexicon:
 def _person_page(document: Text) -> tuple[str, str] | None:
     """Return (given name, family name) of the person that a page is about; None if a page is not about a person.
 
-    The title must look like a person's name. The text must begin with its first word or with a longer form, such as
-    "Maximilian Dahl" on the page "Max Dahl".
+    The title of the page must look like a person's name. The text must begin with the first word of the title or with a
+    longer form of this given name, such as "Maximilian Dahl" on the page "Max Dahl".
     """
     page = _PERSON_PAGE.fullmatch(document.title)
     if page is None or not document.text.startswith(page[1]) or page[1] in _NOT_IN_NAMES:
@@ -178,7 +178,10 @@ def _person_page(document: Text) -> tuple[str, str] | None:
 
 
 def gender_of(text: str) -> str | None:
-    """Return the gender of at least 85 % of a text's forms of "he" and "she", if there are five or more; else None."""
+    """Return the gender, "male" or "female", of at least 85 % of the forms of "he" and "she" in a text.
+
+    The result is None if neither gender reaches this share, or if the text has fewer than five such pronouns.
+    """
     counted = Counter(_WORDS.findall(text.lower()))
     counts = {"male": sum(counted[form] for form in MALE), "female": sum(counted[form] for form in FEMALE)}
     total = sum(counts.values())

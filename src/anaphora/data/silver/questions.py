@@ -78,8 +78,9 @@ def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> I
 def passages(text: str, words: int, draw: random.Random) -> Iterator[str]:
     """Yield passages of a text; a passage consists of successive sentences of one paragraph.
 
-    A passage begins at each sentence, and its maximum length is drawn at random between `words` / 2 and `words`.
-    Passages with fewer than 20 or more than `words` words, or with the end of an earlier passage, are left out.
+    Passages may overlap, since one begins at each sentence. The maximum length of a passage is drawn at random between
+    `words` / 2 and `words`. Passages with fewer than 20 or more than `words` words, and passages that end where an
+    earlier passage ends, are left out.
     """
     for paragraph in text.split("\n"):
         sentences = _SENTENCE_END.split(paragraph)
@@ -166,7 +167,10 @@ def _with_one_gender(
 
 
 def _renamed(mention: PersonMention, old: str, given: str, family: str) -> str:
-    """Return the new name of a mention of a person, in the form of the old name: with title, full, given or family."""
+    """Return the new name of a mention of a person whose gender is changed.
+
+    The new name has the form of the old name `old`: title and family name, full name, given name, or family name.
+    """
     title, _, rest = old.partition(" ")
     if title.rstrip(".") in TITLES and rest:
         return f"{'Mr.' if mention.gender == 'female' else 'Mrs.'} {family}"

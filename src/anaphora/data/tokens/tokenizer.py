@@ -33,7 +33,8 @@ _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGE
 def independent_segments(text: str) -> list[str]:
     """Split a text into segments: runs of Chinese characters, and other text between spaces.
 
-    A tokenizer with `splits_at_blanks` tokenizes them independently, so that frequent segments need it only once.
+    A tokenizer with `splits_at_blanks` tokenizes them independently, so that equal segments, which are frequent in long
+    texts, need to be tokenized only once.
     """
     return _SEGMENT.findall(text)
 
@@ -151,9 +152,9 @@ class Tokenizer:
         return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
     def _plain(self, text: str, encoding: Encoding) -> TokenizedText:
-        """Return the result of `_tokenized` for text like `_PLAIN_TEXT`, five times as fast.
+        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, five times as fast.
 
-        The word boundaries come from the `tokenizers` library.
+        This method is faster because it takes the word boundaries from the `tokenizers` library.
         """
         ids, spans = tuple(encoding.ids), tuple(encoding.offsets)
         words: list[int] = []
@@ -167,7 +168,10 @@ class Tokenizer:
         return TokenizedText(ids, spans, tuple(words), names, unread)
 
     def _joined(self, text: str) -> TokenizedText:
-        """Return the result of `_tokenized` for text like `_PLAIN_TEXT` from the cached tokens of its segments."""
+        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, from the cached tokens of segments.
+
+        Segments that are not in the cache are tokenized and added.
+        """
         ids, spans, words, word = [CLS], [(0, 0)], [-1], -1
         for match in _SEGMENT.finditer(text):
             offset = match.start()
@@ -180,9 +184,10 @@ class Tokenizer:
         return TokenizedText(tuple(ids), tuple(spans), tuple(words), (SPECIAL_TOKENS[CLS],), unread)
 
     def _encode_segment(self, segment: str) -> list[tuple[int, int, int, bool]]:
-        """Return and cache the tokens of a segment of text like `_PLAIN_TEXT`.
+        """Return a tuple for each token of a segment of a text that matches `_PLAIN_TEXT`, and cache the result.
 
-        A token is a tuple of its id, its start and end in the segment, and whether it begins a word.
+        The tuple consists of the token id, the start and the end of the token in the segment, and whether the token
+        begins a word.
         """
         tokens = self._plain(segment, self._backend.encode(segment))
         begins = [word != before for before, word in pairwise(tokens.words)]  # without [CLS]
@@ -197,7 +202,8 @@ class Tokenizer:
 class BlankPieces:
     """Set of the tokens that represent only spaces, used as `token in BlankPieces(backend)`.
 
-    Their offset may be that of the text's first character, if the tokenizer inserts a blank before a text.
+    A tokenizer that inserts a blank before a text may report a token for this blank at the offset of the text's first
+    character.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -271,7 +277,8 @@ def unknown_ids(backend: Backend) -> frozenset[int]:
 def _knows_every_byte(backend: Backend) -> bool:
     """Return whether the vocabulary has a token for each of the 256 bytes, so that no character is unknown.
 
-    These are "<0x00>" to "<0xFF>" with byte fallback, and symbols with byte-level BPE; False for other tokenizers.
+    With byte fallback, these tokens are "<0x00>" to "<0xFF>". For byte-level BPE, each of these tokens is one symbol.
+    The result is False for other tokenizers.
     """
     model: Any = backend.model
     if model.byte_fallback:
@@ -284,7 +291,12 @@ def _knows_every_byte(backend: Backend) -> bool:
 
 
 def unread_spans(text: str, ids: Sequence[int], spans: Sequence[Span], unknown: Collection[int]) -> tuple[Span, ...]:
-    """Return the spans of tokens with ids in `unknown`, and of letters and digits without token, in text order."""
+    """Return the spans of unknown tokens, and of letters and digits that no token covers, in text order.
+
+    Args:
+        ids, spans: ids and spans of T tokens; the span of a special token is empty.
+        unknown: ids of the tokens that stand for unknown characters.
+    """
     segments = [span for number, span in zip(ids, spans, strict=True) if number in unknown and span[0] < span[1]]
     covered = bytearray(len(text))
     for start, end in spans:

@@ -1,11 +1,13 @@
 """Search for the operations at which a model's attention can be edited, and verification of edits.
 
 A forward pass over two texts locates two operations of each block: the softmax that computes the attention weights, and
-the product of the weights and the values. For the verification, copies of one text run in a single pass, three for each
-block. In the first, one edge (from a query token to a key token) of each head is knocked out; in the others, the
-query's weights, or its output of each head, are replaced by those without this edge, computed independently from the
-weights and values of the text without intervention. All three must have the same final hidden states. In shapes, B is
-the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of features per head.
+the matrix product of the weights and the values. For the verification, copies of one text run in a single pass, and in
+each copy one block is edited. In the first copy for a block, one edge (attention from a query token to a key token) of
+each head is knocked out. In the second copy, the query's attention weights are replaced by weights without this edge,
+and in the third copy, the query's output of each head is replaced by the output without this edge. The replacements are
+computed independently, from the weights and values of the text without intervention. All three copies must have the
+same final hidden states. In shapes, B is the number of texts, H of heads, T of tokens, K of keys, L of blocks and D of
+features per head.
 """
 
 from __future__ import annotations
@@ -82,7 +84,9 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 def edit_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
 ) -> tuple[EditPoint, ...]:
-    """Return, for each block of a model's text part, the softmax and the product at which its attention can be edited.
+    """Return, for each block of a model's text part, the operations at which its attention can be edited.
+
+    These are the softmax that computes the attention weights, and the product of the weights and the values.
 
     Args:
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.

@@ -132,9 +132,10 @@ class Probe:
         return UserError(f"{self.name}: the maps of models of the family {self.family} cannot be read: {reason}")
 
     def _own_mixings(self) -> list[Mixing]:
-        """Return the attention weights observed with the model's own implementation or, if it hides them, another.
+        """Return the attention weights that are observed in a pass with the model's own attention implementation.
 
-        The list is empty if neither can be observed, or if the two give different hidden states.
+        If a fused kernel hides these weights, those of a pass with another implementation are returned. The list
+        is empty if neither can be observed, or if the two implementations give different hidden states.
         """
         own, other = self.model.config._attn_implementation, "sdpa"
         try:
@@ -203,7 +204,11 @@ class Probe:
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the `MapReading` of the maps of one text; layers and sink follow from the observed weights `own`."""
+        """Return the `MapReading` that describes the maps of one text.
+
+        The number of heads, and whether attention is causal, follow from the maps. The layer indices, and whether there
+        is an attention sink, follow from the observed weights `own`.
+        """
         heads = {one.shape[1] for one in maps}
         if len(heads) > 1:
             raise UserError(f"its layers have different numbers of heads ({', '.join(map(str, sorted(heads)))})")
@@ -221,7 +226,8 @@ class Probe:
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
         """Return the maps of the inputs under an attention implementation.
 
-        Maps that `transformers` returns without padding must equal the weights in the same forward pass.
+        Maps that `transformers` returns for the text without padding must equal the weights that multiply the values in
+        the same forward pass.
         """
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:

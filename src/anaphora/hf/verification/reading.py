@@ -66,9 +66,10 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the sink (`with_sink`) to attention weights, and zeros for layers without attention before the last one.
+    """Add the attention sink, if there is one, to attention weights, and zeros for layers without attention.
 
-    The weights are those of all queries, (L, H, T, T), or of one query, (L, H, T).
+    Layers after the last layer with attention are not added. The weights are those of all queries, (L, H, T, T), or of
+    one query, (L, H, T).
     """
     weights = with_sink(weights, reading)
     if reading.layers == tuple(range(len(reading.layers))):

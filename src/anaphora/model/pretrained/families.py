@@ -211,7 +211,7 @@ def has_vocabulary_output(folder: Path) -> bool:
     """Return whether a folder of pretrained weights includes a masked-LM head that our model supports.
 
     Raises:
-        UserError: the errors of `read_config`.
+        UserError: config.json is missing or damaged, or its `model_type` is not supported.
     """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
@@ -241,7 +241,10 @@ def current_tensor_name(name: str, family: Family) -> str:
 
 
 def _tensor_names(path: Path) -> list[str]:
-    """Return the tensor names of a safetensors file; none if it is unreadable, an error only when it is loaded."""
+    """Return the tensor names of a safetensors file; empty if the file is unreadable.
+
+    An unreadable file raises no error here, but when its weights are loaded.
+    """
     from safetensors import SafetensorError, safe_open  # imported late, since many commands do not read weights
 
     try:

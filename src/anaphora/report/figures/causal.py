@@ -112,9 +112,9 @@ def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
 def patching_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the share of correct answers that flip when heads are patched.
 
-    A patched head gets the pronoun's attention row from the other sentence of the minimal pair; an answer flips if it
-    becomes the answer to that sentence. The curve shows the share over the number of patched heads, a horizontal line
-    that for all heads of the chosen head's layer.
+    A patched head gets the pronoun's attention row from the other sentence of the minimal pair. An answer flips if it
+    becomes the answer to that sentence. The curve shows the share over the number of patched heads; a horizontal line
+    shows the share if all heads of the chosen head's layer are patched.
     """
     panels = []
     with_layer = False

@@ -117,9 +117,9 @@ def head_grid_figure(
 def _draw_grid(
     axes: Axes, scores: NDArray[np.float64], norm: Normalize, chosen: tuple[int, int], rule: float, frame: float
 ) -> None:
-    """Draw (L, H) scores as cells, layer 0 at the top, hatched without attention, with a frame around the chosen head.
+    """Draw (L, H) scores as coloured cells, layer 0 at the top, with a frame around the chosen head.
 
-    `rule` and `frame` are line widths in points.
+    Layers without attention are hatched. `rule` and `frame` are line widths in points.
     """
     axes.pcolormesh(scores, cmap=style.DIVERGING, norm=norm, edgecolors=style.PAPER, linewidth=rule)
     for layer in np.flatnonzero(np.isnan(scores).all(axis=1)).tolist():
@@ -158,10 +158,11 @@ def _outline(axes: Axes, above: NDArray[np.bool_]) -> None:
 
 
 def _checked_scores(scores: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return the scores of all heads, (L, H), with NaN in layers without attention.
+    """Return the scores of all heads as an array, (L, H), with NaN in layers without attention.
 
     Raises:
-        UserError: the scores are not two-dimensional, no layer has attention, or another score is not finite.
+        UserError: the scores are not two-dimensional, no layer has attention, or a score in a layer with attention is
+            not finite.
     """
     values = np.asarray(scores, dtype=np.float64)
     finite_array(values[~np.isnan(values).all(axis=1)] if values.ndim == 2 else values, name, (None, None))

@@ -208,13 +208,13 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the sentences of a quad on one colour scale, in a grid whose rows are cues and columns candidate orders.
 
-    `cells` has the m x m sentences for m cues, usually 2, and m candidate orders, first those of the first cue. A
-    sentence has a check mark if an antecedent gets more of the pronoun's weight than every other candidate, otherwise a
-    cross.
+    A quad has m cues (words that decide which candidate is meant) and m candidate orders, with m usually 2. `cells` has
+    the m x m sentences, first those of the first cue. A sentence has a check mark if an antecedent gets more of the
+    pronoun's weight than every other candidate, otherwise a cross.
 
     Raises:
-        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, the pronoun or a
-            candidate has no index, or an index is outside its sentence.
+        UserError: the number of sentences is not a square, a sentence has no words or invalid weights, the pronoun or
+            a candidate has no index, or an index is outside its sentence.
     """
     side = isqrt(len(cells))
     if not cells or side * side != len(cells):
@@ -259,7 +259,10 @@ _CELL_SIZES = ((10, 0.32, 8.0), (20, 0.25, 8.0), (30, 0.2, 7.5), (10**9, 0.165, 
 
 @dataclass(frozen=True)
 class _TextLine:
-    """Line of a sentence in inches; `places` has (word index, left edge, width) for the box of each word."""
+    """Line of a sentence, drawn as one box per word; all sizes are in inches.
+
+    `places` has (word index, left edge, width) for each box; `length` is the length of the whole line.
+    """
 
     places: list[tuple[int, float, float]]
     length: float

@@ -1,6 +1,7 @@
 """Figures of effects on attention, other attention maps, trained controls, and accuracy by attributes of the items.
 
-A group of items has one language and one cue category (`Group.kind`). Each function returns None if nothing was
+A group of items has one language and one cue category (`Group.kind`). A trained control is a model trained like the run
+but with one change that should keep heads from picking antecedents. Each function returns None if nothing was
 measured.
 """
 
@@ -114,7 +115,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 def strata_figure(part: Groups[Cell]) -> Figure | None:
     """Draw task accuracy and candidate accuracy for each stratum that does not count for the main result.
 
-    A stratum is a group of items built in the same way.
+    A stratum is a group of items built in the same way. Main items (`Example.is_main`) count for the main result.
     """
     marks: Marks = {}
     for language, cells in part.items():

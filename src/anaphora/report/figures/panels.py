@@ -44,11 +44,13 @@ class Curve:
     """Curve drawn in a panel.
 
     Attributes:
-        counts, values: horizontal positions of the points, such as numbers of ablated heads, and vertical positions.
+        counts: horizontal positions of the points, such as numbers of ablated heads.
+        values: vertical positions of the points.
         form: "line" for a line with points, "broken" for a dashed line, "dot" for a single point, or "level" for a
-            horizontal line, with one value and no counts.
-        low, high: ends of the interval at each point, drawn as a band, or as a line for "dot"; None at points without
-            an interval, and empty for no band.
+            horizontal line. A curve of the form "level" has one value and no counts.
+        low, high: lower and upper ends of the interval at each point; None at points without an interval. The
+            intervals are drawn as a band, or as a line if the form is "dot". If `low` and `high` are empty, there is no
+            band.
     """
 
     counts: Sequence[float]
@@ -76,7 +78,10 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a name for a row below a heading, distinct from those below others; `panel_figure` prints only `text`."""
+    """Return a name for a row below a heading; `panel_figure` prints only the part `text` of this name.
+
+    Since the name includes the heading, rows with the same text below different headings have different names.
+    """
     return f"{heading}{_BELOW}{text}"
 
 

@@ -83,10 +83,14 @@ def scores_figure(evidence: Evidence) -> Figure:
 
 
 def alignment_through_training(validations: Sequence[Mapping[str, float]], head: Head, chance: float) -> Figure | None:
-    """Draw the candidate accuracy of every head at each validation during training; None for fewer than two of them.
+    """Draw the candidate accuracy of every head at each validation during training.
 
-    `validations` are those of `training.json`; without candidate accuracy, the result is None, too. `chance` is that on
-    the development split, 0 to 1.
+    Args:
+        validations: validation records of `training.json`.
+        chance: chance accuracy on the development split, 0 to 1.
+
+    Returns:
+        The figure; None if there are fewer than two validations, or if the records have no candidate accuracy.
     """
     named = [name for name in validations[0] if name.startswith("attention_candidate_accuracy/")] if validations else []
     if len(validations) < 2 or not named:
@@ -127,7 +131,11 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as written in the text, with an ellipsis for words inside it, or else as stored; "" if none."""
+    """Return the cue as it is written in the text, with an ellipsis for words between the parts of the cue.
+
+    If the cue does not occur in the text, the cue that is stored in the example is returned. If the example has no
+    cue, the result is "".
+    """
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)
     if whole:

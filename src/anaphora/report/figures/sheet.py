@@ -229,7 +229,13 @@ def _title_width(text: str) -> float:
 
 
 def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> list[list[str]]:
-    """Return the names of a legend's entries line by line, at most `room` inches wide with symbols of this width."""
+    """Return the entries of a legend line by line.
+
+    Args:
+        names: text of each entry, by name.
+        symbol_width: width of an entry's symbol with its gaps, in inches.
+        room: width of a line in inches; a wider entry gets a line of its own.
+    """
     widths = [text_width(drawable_text(text), style.SMALL) + symbol_width for text in names.values()]
     return [[list(names)[index] for index in line] for line in filled_lines(widths, room)]
 

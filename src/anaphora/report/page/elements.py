@@ -32,8 +32,10 @@ class ReportRun:
         recipe: settings as text, without name, folders and seed; None if unknown.
         validations: validation records of `training.json`.
         heads: (L, H) candidate accuracy of every head on the development split, by language.
-        heads_chance, chance: mean share of correct candidates on the development split, by language and over all.
-        quads: quads to show, each as (language, cue category, four sentences).
+        heads_chance: mean share of correct candidates on the development split, by language.
+        chance: mean share of correct candidates over all languages of the development split.
+        quads: quads to show, each as (language, cue category, four sentences). The sentences combine each of two cues
+            with both orders of the candidates.
         sentences: sentences for the page's explorer of attention maps, with this run's maps and answers.
         is_explored: whether the page's explorer shows these sentences, so that examples can link to the explorer.
         unread: parts of pronouns and candidates that the model's vocabulary lacks; None if there are no such parts.
@@ -100,6 +102,7 @@ class GroupVerdict:
         verdict: verdict in words, such as "supported".
         sign: "yes", "no" or "open", for the colour of the traffic light.
         numbers: table cells next to the verdict.
+        rules: results of the criteria on which the verdict depends.
     """
 
     label: str
@@ -197,8 +200,9 @@ class SentencesElement:
 class HeadRolesElement:
     """Page element with a grid of all heads and their roles, such as "positional".
 
-    The columns are head indices; a row is (layer, cells), and a cell (roles, values as text, whether the head is
-    chosen).
+    Attributes:
+        heads: head indices of the columns.
+        rows: (layer, cells); a cell is (roles, measured values as text, whether it is the chosen head).
     """
 
     kind: ClassVar[str] = "grid"
@@ -219,9 +223,13 @@ PageElement = FigureElement | TableElement | VerdictElement | SentencesElement |
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """Section of the page: a question, an explanation of the numbers, and elements (if measured) that answer it.
+    """Section of the page: a question, an explanation of the numbers, and elements that answer the question.
 
-    `name` is its id on the page, `missing` the text without elements, and `address` the URL of a linked page, if any.
+    Attributes:
+        name: id of the section on the page.
+        elements: empty if nothing was measured.
+        missing: text shown if there are no elements.
+        address: URL of a page with more detail, linked from the title unless empty.
     """
 
     name: str
@@ -260,7 +268,7 @@ def figure_with_numbers(
 ) -> list[PageElement]:
     """Return a figure followed by a folded table of its numbers; empty if the figure is None.
 
-    `summary` has the clauses of the figure's alternative text.
+    `summary` has the clauses of the figure's alternative text; the other arguments are those of `table_of`.
     """
     if figure is None:
         return []

@@ -116,7 +116,10 @@ def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
-    """Return the weights from the pronoun, averaged over its tokens, to each word in one head, (W,), of an entry."""
+    """Return the attention weights from the pronoun to each word in one head, (W,), from an explorer entry.
+
+    The weights are averaged over the tokens of the pronoun.
+    """
     return np.array(sentence["pronoun_rows"][head.layer][head.head], dtype=np.float64)
 
 

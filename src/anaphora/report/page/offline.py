@@ -83,7 +83,9 @@ def trusted_markup(text: str) -> Markup:
 
 
 def script_json(content: Any) -> Markup:
-    """Return JSON for a script element of an HTML page, without characters that could end it or a line of JavaScript.
+    """Return JSON for a script element of an HTML page.
+
+    Characters that could end the element or a line of JavaScript are escaped.
 
     Raises:
         ValueError: a number is not finite.

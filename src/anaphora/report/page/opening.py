@@ -148,7 +148,8 @@ def verdict_sentence(evidence: Evidence) -> str:
 def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]:
     """Return the names of groups of items, keyed by verdict, such as "supported".
 
-    A group is a whole language if its cue categories agree, otherwise one of them.
+    A group is a whole language if all of its cue categories have the same verdict, otherwise one cue category of the
+    language.
     """
     groups: dict[str, list[str]] = {}
     for language, kinds in (verdicts or {}).items():

@@ -59,7 +59,8 @@ def write_report(
 
     Args:
         runs: content of each run; the explorer shows the sentences of the first run.
-        spreads, divergences: spread of each measure over the runs, and divergences between their attention rows.
+        spreads: spread of each measure over the runs.
+        divergences: divergences between the attention rows of the runs.
         translations: link to the same report in each other language, by language.
 
     Returns:
@@ -67,7 +68,7 @@ def write_report(
 
     Raises:
         UserError: there are no runs, or two runs have the same name; a sentence has no words or no maps; or the data of
-            a map do not match its shape, or this does not match the number of words.
+            a map do not match the shape of the map, or this shape does not match the number of words.
     """
     names = [run.name for run in runs]
     if not runs or len(set(names)) < len(names):

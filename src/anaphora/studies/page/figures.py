@@ -58,7 +58,10 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the groups "set" and "role" that are present; if there are none, ["all"] or an empty list."""
+    """Return the names of the groups of cue categories, "set" and "role", that are present.
+
+    If neither is present, return ["all"], or an empty list if there is no group "all" either.
+    """
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
@@ -66,8 +69,9 @@ def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
 def cells_figure(study: Study, language: str) -> Figure | None:
     """Draw task accuracy, candidate accuracy and antecedent mass of every cell (recipe), with one panel per measure.
 
-    Marks are medians over seeds, lines ranges. Cells that change the same aspect of the recipe (`StudyCell.factor`)
-    stand together; cells without measurements are left out. Return None if no cell has any of these measures.
+    Each mark shows the median over seeds, and a line the range. Cells that change the same aspect of the recipe
+    (`StudyCell.factor`) stand together; cells without measurements are left out. Return None if no cell has any of
+    these measures.
     """
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
@@ -129,7 +133,10 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the names of a study's interventions: "all knocked out" if a group is named "all knocked out, set"."""
+    """Return the names of the interventions in a study, such as "all knocked out".
+
+    They are part of the names of groups of items, such as "all knocked out, set", where "set" is the cue category.
+    """
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
@@ -137,7 +144,10 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Draw the task accuracy of every cell without and under interventions, by language; None if there are none."""
+    """Draw the task accuracy of every cell without an intervention and under each intervention.
+
+    There is one panel for each language. Return None if the study has no interventions.
+    """
     changes = interventions_of(study)
     if not changes:
         return None

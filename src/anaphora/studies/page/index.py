@@ -75,8 +75,10 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 def verdict_figures(study: Study) -> dict[str, Figure]:
     """Return the figures that show the measures on which the verdict of a study depends, keyed by name.
 
-    For a condition on a measure that is plotted against a quantity such as distance, this is the plot; for one on a
-    measure in `PANEL_MEASURES`, and if no figure is selected, these are the comparisons of the cells in each language.
+    If one of the verdict's conditions is about a measure that is plotted against a quantity such as distance, this plot
+    is returned. If a condition is about a measure in `PANEL_MEASURES`, the figures that compare the cells are returned,
+    one for each language. Other measures have no figure. If no figure was selected in this way, the figures that
+    compare the cells are returned.
     """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
@@ -101,7 +103,11 @@ def _page_name(folder: str) -> str:
 def _address(folder: Path, name: str, ending: str) -> str:
     """Return the URL of a study's page, relative to the index; "" if the study has no page.
 
-    `ending` is the end of the page's name in the wanted language; a page without a language in its name replaces it.
+    Args:
+        folder: folder of the studies.
+        name: name of the study's folder.
+        ending: end of the page's file name in the wanted language. If there is no such page, because the study has
+            pages in a single language only, the page without a language in its file name is used.
     """
     pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
     page = next((page for page in pages if (folder / name / page).is_file()), None)

@@ -39,7 +39,11 @@ _ITEMS = ("set", "role", "all")
 
 
 def draw_study_figures(study: Study) -> dict[str, Figure]:
-    """Draw the figures of a study: comparisons of the cells, interventions, and the plots of `series_of`."""
+    """Draw the figures of a study and return them keyed by name.
+
+    These are one comparison of the cells for each language, one figure of the interventions, and one plot for each
+    measure that is plotted against a quantity such as distance (`series_of`).
+    """
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
     }
@@ -72,7 +76,11 @@ def write_study_page(
 ) -> None:
     """Write the page of a study as one self-contained HTML file.
 
-    `translations` has the URL of the page in each of the other languages.
+    Args:
+        path: path of the file.
+        study: results of the study.
+        figures: figures from `draw_study_figures`.
+        translations: URL of the page in each of the other languages, keyed by language.
     """
     runs = [run for cell in study.cells for run in cell.runs]
     done = sum(run.status == "finished" for run in runs)

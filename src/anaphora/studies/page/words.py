@@ -44,12 +44,18 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> dict[str, str]:
-    """Return the display names that a study itself gives to its cells, pools and factors, in the page's language."""
+    """Return the display names that a study itself gives to its cells, pools and factors, in the language of the page.
+
+    A pool is several cells summarised together; a factor is an aspect of the recipe in which cells differ.
+    """
     return study.names_zh if spoken_language() == "zh" else study.names
 
 
 def cell_label(cell: str, study: Study) -> str:
-    """Return the display name of a cell; those of the cells whose changes it combines are joined by " + "."""
+    """Return the display name of a cell.
+
+    For a cell that combines the changes of several cells, the display names of these cells are joined by " + ".
+    """
     known = {BASE_CELL: _("base")} | names_of(study)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
@@ -100,7 +106,11 @@ def measure_label(measure: str) -> str:
 
 
 def is_of_route(measure: str) -> bool:
-    """Return whether `accuracy_by_route` computes a measure in study.csv."""
+    """Return whether a measure in study.csv is computed by `accuracy_by_route`.
+
+    Such a measure is the candidate accuracy of a head in one layer, or the task accuracy with some attention to the
+    candidates removed.
+    """
     return measure.startswith(("without_", "layer_"))
 
 
@@ -155,14 +165,25 @@ def judged_languages(row: RuleOutcome) -> list[str]:
 
 
 def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format, with its unit, the median, lowest or highest value that a rule bounds in one language, if any."""
+    """Format the value that a rule (a condition) compares with its bounds in one language, with the unit.
+
+    Args:
+        row: outcome of the rule.
+        spread: median, minimum and maximum of the measure over seeds in this language; the rule names one of them. If
+            it is None, the text says that nothing was measured.
+    """
     if spread is None:
         return NOT_MEASURED
     return _with_unit(row, _judged_number(row, spread, getattr(spread, row.seed_statistic)))
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format, with its unit, median, minimum and maximum over seeds of the measure that a rule bounds, if any."""
+    """Format median, minimum and maximum over seeds of the measure that a rule (a condition) bounds, with the unit.
+
+    Args:
+        row: outcome of the rule.
+        spread: the three values in one language. If it is None, the text says that nothing was measured.
+    """
     if spread is None:
         return NOT_MEASURED
     median, low, high = (_judged_number(row, spread, value) for value in (spread.median, spread.lowest, spread.highest))

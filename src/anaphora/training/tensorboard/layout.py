@@ -73,9 +73,15 @@ def tensorboard_tag(measure: str) -> str:
 
 
 def scalar_layout(config: Config, heads: bool) -> dict[str, dict[str, list[str]]]:
-    """Return the charts of the tab "Custom Scalars" by category and title, as regular expressions of tags.
+    """Return the charts of the tab "Custom Scalars", keyed by category and by title.
 
-    A chart of `heads`, if they are measured, shows one measure in one layer, to be readable for many layers.
+    A chart is a list of regular expressions of the tags that it shows. A chart of attention heads shows one measure for
+    the heads of one layer, so that it remains readable if the model has many layers.
+
+    Args:
+        config: settings of the run.
+        heads: whether attention heads are measured, which is the case if the encoder has attention weights and the data
+            have pronouns.
     """
     answers, texts = config.task.prediction.kind != "none", isinstance(config.data, TextCorpus)
     # A chart has the same expressions in every run; otherwise TensorBoard draws it twice.
@@ -125,7 +131,11 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
 def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
     """Return the steps at which images are drawn: the start, the end, and steps of validations, spread evenly.
 
-    `every` is the number of steps between validations, `most` the maximum number of steps: 1 for the end only.
+    Args:
+        steps: number of training steps.
+        every: number of steps between two validations.
+        most: maximum number of steps at which images are drawn; if it is 1, images are drawn only at the end, and if it
+            is 0, never.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
@@ -171,7 +181,8 @@ class ValidationPredictions:
     Attributes:
         predicted: (N,) index of the predicted candidate or label; -1 for the prediction "none of them".
         probability: (N,) probability of the prediction among the possible predictions.
-        head_choices: (N, L, H) index of each head's strongest candidate; None if heads were not measured.
+        head_choices: (N, L, H) index of the candidate with the most attention from the pronoun in each head; None if
+            heads were not measured.
     """
 
     predicted: NDArray[np.int64]
@@ -184,8 +195,9 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
-    In a control run with replaced labels (`replace_labels`), the table shows these labels, and a prediction is right if
-    it equals the label. For pronouns, the last column shows the strongest candidate of `head`.
+    In a control run with replaced labels (`replace_labels`), the table shows the label of each item, and a prediction
+    is right if it equals this label. For pronouns, the last column shows the candidate with the most
+    attention from the pronoun in `head`.
     """
     gold = data.gold
     is_right = np.where(
@@ -288,7 +300,10 @@ def _with_probability(answer: str, probability: np.float32) -> str:
 
 
 def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
-    """Break a text, bold from bold[0] to bold[1], into lines of Markdown of at most `_LINE_WIDTH` or one word."""
+    """Break a text into lines of Markdown of at most `_LINE_WIDTH`; a wider word gets a line of its own.
+
+    The characters from bold[0] to bold[1] are bold.
+    """
     lines, line, width = [], "", 0
     start, end = bold
     # A unit is a word with the space after it, or a Chinese character with the punctuation after it. A line ends only

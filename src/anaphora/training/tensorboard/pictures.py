@@ -165,7 +165,10 @@ class _ImageSheet:
         self.draw = ImageDraw.Draw(self.image)
 
     def grow(self, height: int) -> None:
-        """Create the image with `height` pixels between sentence and colour scale, and draw these and the heading."""
+        """Set the height, in pixels, of the area between the sentence and the colour scale.
+
+        This creates the image and draws the heading, the sentence and the colour scale.
+        """
         size = (self._width + 2 * _MARGIN, self.top + height + 2 * _LINE_HEIGHT + 8)
         self.image = Image.new("RGB", size, style.PAPER)
         self.draw = ImageDraw.Draw(self.image)
@@ -224,7 +227,16 @@ class _ImageSheet:
     def text(
         self, at: tuple[int, int], text: str, size: int, colour: str, anchor: str = "la", bold: bool = False
     ) -> None:
-        """Draw text at a point; lengths are pixels, and the first letter of Pillow's anchor is l, m or r."""
+        """Draw text at a point.
+
+        Args:
+            at: the point, in pixels.
+            text: the text.
+            size: font size in pixels.
+            colour: colour of the text.
+            anchor: position of the point relative to the text, as an anchor of Pillow whose first letter is l, m or r.
+            bold: whether the text is bold.
+        """
         width = _text_width(text, size, bold)
         left = at[0] - {"l": 0, "m": width // 2, "r": width}[anchor[0]]
         _draw_text(self.draw, (left, at[1]), text, size, colour, anchor[1], bold)

@@ -79,9 +79,13 @@ class ShownValidation:
 class SentencePage(lightning.Callback):
     """Callback that writes the HTML page at each validation, and prints the path of the page once.
 
-    It draws no random numbers and changes no weights. A resumed run still shows earlier validations in the same
-    language. No page is written if no heads are measured, or if the vocabulary lacks words of the English and of the
-    Chinese sentences.
+    The callback draws no random numbers and changes no weights. If a run is resumed, the page still shows the
+    validations before the interruption, provided that they were shown in the same language. No page is written if no
+    heads are measured, or if the vocabulary lacks a word of the English sentences and a word of the Chinese sentences.
+
+    Args:
+        path: path of the page.
+        config, tokenizer: settings and tokenizer of the run.
     """
 
     def __init__(self, path: Path, config: Config, tokenizer: Tokenizer) -> None:
@@ -133,9 +137,10 @@ class SentencePage(lightning.Callback):
 
 
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
-    """Encode the four sentences in the language of the interface, or else in the other language (English, Chinese).
+    """Encode the four sentences in the language of the interface (English or Chinese).
 
-    Return None if the vocabulary lacks words of both.
+    If the vocabulary lacks words of these sentences, encode the sentences in the other language. Return None if the
+    vocabulary lacks words of those, too.
     """
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
@@ -145,7 +150,14 @@ def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
 
 
 def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: int) -> SentenceRow:
-    """Return the row of `head` for one sentence; `named` is the index of the model's candidate or `NO_CANDIDATE`."""
+    """Return the attention weights from the pronoun in one head, for one sentence.
+
+    Args:
+        example: the sentence, with pronoun, candidates and antecedent.
+        row: attention weights from the pronoun to each word.
+        head: indices of the layer and of the head in the layer.
+        named: index of the candidate that the model predicts, or `NO_CANDIDATE`.
+    """
     weights = 100 * row.weights[head]
     words = tuple(
         (word, round(float(weight)), span == example.pronoun)

@@ -100,10 +100,11 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker as `bag_of_words`, but with weights of the text's words for each index of a candidate.
+    """Return a linear ranker of candidates by their own words and by the words of the text.
 
-    It is meant for natural text. In the role-cue items of the built-in corpus, the word of the cue and the order of the
-    candidates together determine the antecedent; a ranker that learns this there does not use a shortcut.
+    A word of the text has a separate weight for each index of a candidate, in order of mention. The ranker is meant for
+    natural text. In the role-cue items of the built-in corpus, the word of the cue and the order of the candidates
+    together determine the antecedent; a ranker that learns this there does not use a shortcut.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 
@@ -212,7 +213,9 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
     """Return the functions that fit the learned shortcuts for items of one cue category, keyed by the shortcut's name.
 
-    Without a cue category (`kind` is ""), the largest number of candidates in `known` determines which shortcuts apply.
+    Args:
+        kind: cue category ("set" or "role"); "" for items without one, such as natural text.
+        known: training items. If `kind` is "", their largest number of candidates determines which shortcuts apply.
     """
     if kind:
         return LEARNED
@@ -224,13 +227,17 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     """Return a logistic regression from the text to the antecedent's index in order of mention (first, second, ...).
 
     The model sees each text once, and does not see which words are candidates. On items with two candidates it is
-    stronger than a ranker of candidates, which sees every text twice. If an item has several antecedents, the index of
-    the first is used. The features are n-grams of up to `longest` words (Chinese characters); with 100 or more training
-    items, n-grams that occur in only one are ignored. At most `_MAX_ORDER_ITEMS` training items are used.
+    stronger than a ranker of candidates, which sees every text twice. Chinese texts are split into characters. If an
+    item has several antecedents, the index of the first is used. The features are n-grams of words; with 100 or more
+    training items, n-grams that occur in only one item are ignored. At most `_MAX_ORDER_ITEMS` training items are used,
+    evenly spaced.
 
-    The penalty is chosen by grouped cross-validation, without indices that occur in fewer than 2 * `_INNER_FOLDS`
-    groups. If fewer than two indices remain, all items are used instead, and the penalty is fixed. If all training
-    items have the same index, this index is always predicted.
+    The penalty is chosen by grouped cross-validation. Items whose index occurs in fewer than 2 * `_INNER_FOLDS` groups
+    are left out. If fewer than two indices remain, all items are used instead, and the penalty is fixed. If all
+    training items have the same index, this index is always predicted.
+
+    Args:
+        longest: maximum number of words in an n-gram.
     """
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression, LogisticRegressionCV

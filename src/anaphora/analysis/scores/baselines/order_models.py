@@ -139,7 +139,8 @@ def _second_is_meant(example: Example) -> bool:
 def _named(example: Example) -> dict[int, int]:
     """Return the start of the mention by which candidates are ordered, for each candidate that the cue may select.
 
-    This is its first mention, except in a short text of several sentences: the one in the sentence on the event.
+    This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
+    sentence that reports the event.
     """
     in_event = example.factors.get("event_names", "").split(",")
     return {
@@ -173,14 +174,23 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of predictions, (N,), which are positive for the second name; 0.5 if they are 0."""
+    """Return the correctness of predictions, (N,); 0.5 in a tie.
+
+    Args:
+        says_second: predictions, (N,): positive for the second name, negative for the first name, 0 for a tie.
+        second: whether the second name is the antecedent, (N,).
+    """
     return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Predict the antecedent of each test item from the training items with the same wording (`factors`), (N,).
+    """Predict the antecedent of each test item from the training items with the same wording, (N,).
 
-    The prediction is the number of them whose second name is the antecedent, minus that of the others.
+    The prediction is the number of these training items in which the second name is the antecedent, minus the number of
+    those in which the first name is.
+
+    Args:
+        factors: names of the factors that identify a wording.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
@@ -244,9 +254,13 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return a matrix (N, F), stored by columns for the trees, that is 1 where a text contains a feature, else 0.
+    """Return a matrix (N, F) that is 1 where a text contains a feature, and 0 elsewhere.
 
-    Texts and features are sorted words.
+    The matrix is stored column by column, as the trees need it.
+
+    Args:
+        texts: sorted words of each of N texts.
+        features: F sorted words.
     """
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])
@@ -260,8 +274,8 @@ def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
 def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
     """Fit a low-rank model of how the factors in `RULE` determine the antecedent, and return its correctness, (N,).
 
-    The logit of an item is the sum of the elementwise product of its values' vectors. A value that does not occur in
-    training gets the vector of the factor's first value.
+    Each value of a factor has a vector. The logit of an item is the sum of the elementwise product of the vectors of
+    its values. A value that does not occur in training gets the vector of the factor's first value.
     """
     import torch
     from torch.nn import functional

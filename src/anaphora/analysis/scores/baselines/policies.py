@@ -98,8 +98,9 @@ def random_choice(example: Example) -> Floats:
 def positional_scores(example: Example) -> Floats:
     """Return the scores of the candidates by each of P positional shortcuts, (P, M).
 
-    They prefer the candidate with a given index, from 0 to 5, counted from the first one, from the last one, or by
-    distance from the pronoun; or the candidate nearest to a given offset from the pronoun, -40 to 40 words.
+    The first shortcuts prefer the candidate with a given index, from 0 to 5. Candidates are counted from the first one,
+    from the last one, or by distance from the pronoun. The other shortcuts prefer the candidate nearest to a given
+    offset from the pronoun, -40 to 40 words.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)
@@ -111,7 +112,11 @@ def positional_scores(example: Example) -> Floats:
 def focal_shares(scores: Floats, example: Example) -> Floats:
     """Return the correctness of P shortcuts that choose among the candidates that the cue may select, (P,).
 
-    In a tie for the highest score (P, M), it is the share of antecedents among the tied candidates (`Example.focal`).
+    If several of these candidates (`Example.focal`) tie for the highest score, the correctness is the share of
+    antecedents among them.
+
+    Args:
+        scores: scores of the M candidates by each shortcut, (P, M).
     """
     focal = example.focal
     scores = scores[:, list(focal)]
@@ -121,7 +126,10 @@ def focal_shares(scores: Floats, example: Example) -> Floats:
 
 
 def token_offsets(example: Example) -> Floats:
-    """Return the distance in words from the pronoun to each candidate's first mention, (M,), negative before it."""
+    """Return the distance in words from the pronoun to each candidate's first mention, (M,).
+
+    The distance is negative if the mention comes before the pronoun.
+    """
     starts = [match.start() for match in WORDS.finditer(example.text)]
     pronoun = bisect_left(starts, example.pronoun[0])
     return np.array([bisect_left(starts, spans[0][0]) - pronoun for spans in example.candidates], dtype=float)

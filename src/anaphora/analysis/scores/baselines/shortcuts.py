@@ -69,7 +69,12 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the shortcuts' correctness on the items of each split, from cache files or else from `learn`."""
+    """Return the shortcuts' correctness on the items of each split.
+
+    Results are read from the cache file of the split. If there is no such file, they are computed by `learn` and
+    written to the file. The key of a file is a hash of the code of `module` and its imports, the library versions,
+    `settings` and the items.
+    """
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
     unknown = [number for number, stored in enumerate(results) if stored is None]
@@ -150,7 +155,10 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of the shortcuts without fitting, by name, (N,), in the choice among `Example.focal`."""
+    """Return the correctness of the shortcuts that are not fitted, (N,), keyed by the name of the shortcut.
+
+    The choice is among the candidates that the cue may select (`Example.focal`).
+    """
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
 

@@ -1,6 +1,7 @@
 """Significance of heads' accuracy, and effects of a candidate's properties on the weight that a head gives it.
 
-The properties are being the antecedent ("meaning"), coming first ("position"), and the identity ("entity").
+The properties are whether the candidate is the antecedent ("meaning"), whether it comes first ("position"), and which
+of the candidates it is ("entity").
 """
 
 from __future__ import annotations
@@ -77,7 +78,13 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Effects on a head's weight on a candidate: of being the antecedent, of coming first, and of identity."""
+    """Effects on the weight that a head gives a candidate.
+
+    Attributes:
+        meaning: effect of being the antecedent.
+        position: effect of being mentioned first.
+        entity: effect of the candidate's identity.
+    """
 
     meaning: Effect
     position: Effect
@@ -95,12 +102,13 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     - entity is the absolute mean of d, because the names A and B are arbitrary and signed values would cancel over
       quads.
 
-    These are orthogonal contrasts of a 2 x 2 design, because each antecedent occurs in each order equally often. All
-    lie in [-1, 1], in shares of the pronoun's attention.
+    In a quad each antecedent occurs in each order equally often, so that the three are orthogonal contrasts of a 2 x 2
+    design. All lie in [-1, 1], in shares of the pronoun's attention.
 
     Returns:
-        The effects on main items by language and cue category (`kind`). Quads are used if they are complete and the cue
-        decides between the same two candidates in all their items.
+        The effects on main items (`Example.is_main`) by language and cue category (`kind`): mean over quads, 95 %
+        bootstrap interval over templates, and number of quads. Quads are used if they are complete and the cue decides
+        between the same two candidates in all their items.
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)

@@ -53,8 +53,8 @@ def further_measures(
     Args:
         scores: N scored items, of which only main items (`Example.is_main`) count.
         records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.
-        answers: index of the candidate that the model predicts for each item, or `NO_CANDIDATE`, (N,); None for a model
-            without answers.
+        answers: index of the candidate that the model predicts for each item, or `NO_CANDIDATE` if it predicts no
+            candidate, (N,); None for a model without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
@@ -64,10 +64,12 @@ def further_measures(
         - "mas": share of items in which the antecedent has the highest maximum attention score
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
-        - "agreement": Cohen's kappa (1 perfect, 0 chance) between the head's strongest candidate and the model's
-          answer, both as candidate indices, with its 95 % interval; see `_agreement` for None.
-        - "reverse_candidate_accuracy": share of items in which the antecedent gives the pronoun the most weight of all
-          candidates; None if `reverse` is None.
+        - "agreement": Cohen's kappa between the candidate to which the head gives the largest weight and the model's
+          answer, both as candidate indices, with its 95 % interval. Kappa is 1 for perfect agreement and 0 for chance.
+          Kappa and interval are None for a model without answers, and if head and model choose the same candidate index
+          in all items.
+        - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
+          the most weight in the head; None if `reverse` is None.
 
     Raises:
         ValueError: `answers` or `reverse` has another shape.
@@ -113,7 +115,11 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
 
 
 def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
-    """Return the accuracy of choosing the candidate with the largest `mass`: (N, L, H), 1 / k in a tie among k."""
+    """Return the accuracy of choosing the candidate with the largest `mass`: (N, L, H).
+
+    A value is 1 if this candidate is an antecedent, otherwise 0; in a tie among k candidates of which one is an
+    antecedent, it is 1 / k.
+    """
     chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
     return np.asarray((chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64))
 

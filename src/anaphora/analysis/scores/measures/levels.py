@@ -76,9 +76,10 @@ def composition_shortcuts(
 ) -> dict[str, NDArray[np.float64]]:
     """Return the correctness of each shortcut of `order_shortcuts` on the N test items: {name: (N,)}.
 
-    Only items with a level (L0, L1 or L2), the factors `RULE` and two possible candidates (`is_of_two`) count; the
-    others get NaN. A shortcut is fitted on the training items of each language separately; without any, all items of
-    the language get NaN. The result is empty if no language has such items in both splits.
+    A shortcut is fitted and evaluated only on items that have a level (L0, L1 or L2), the factors predicate, cue and
+    voice (`RULE`) and two possible candidates (`is_of_two`). It is fitted on the training items of each language
+    separately. Test items that do not meet these conditions get NaN, and so do all items of a language in which no
+    training item meets them. The result is empty if no language has such items in both splits.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):

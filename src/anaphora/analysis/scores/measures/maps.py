@@ -48,8 +48,8 @@ class MapScores:
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
     """Return the scores of each kind of attention map, keyed by its name, at the head or layer chosen for it.
 
-    For raw weights it is `head`, which was chosen on the whole development split; for other maps, `choose_head` takes
-    the development items. A kind of map without records on either side is left out.
+    The head or layer is chosen on the development items (`choose_head`). For raw weights it is `head`, which was chosen
+    on the whole development split. A kind of map without records for `development` or for `measured` is left out.
 
     Raises:
         UserError: for some kind of map, no main development item (`Example.is_main`) can be scored.

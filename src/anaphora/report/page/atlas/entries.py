@@ -34,7 +34,7 @@ RULE_POLICIES = ("random", "nearest", "first", "parallel roles")
 
 @dataclass(frozen=True, kw_only=True)
 class AtlasEntry:
-    """Results of one model on one corpus.
+    """Results of one model on one corpus, for a page that compares models (an atlas).
 
     Attributes:
         is_decoder: whether attention is causal, so that a pronoun attends only to earlier words.
@@ -44,9 +44,10 @@ class AtlasEntry:
         untested: one-line reason why there are no causal tests; None if there are tests or none were requested.
         unread: parts of pronouns and candidates outside the model's vocabulary; None if there are no such parts.
         antecedents: rows of `selection_table` (how often rules and heads select an antecedent), if the corpus has
-            documents and unless `unselected`.
+            documents; None on other corpora or if `unselected` is true.
         unselected: whether the corpus has documents but the model cannot be scored on selecting antecedents.
-        names: rows of `name_decisions` (for each name of an item, whether the pronoun refers to it), on GAP only.
+        names: rows of `name_decisions` (for each name of an item, whether the pronoun refers to it), if the corpus is
+            GAP; None on other corpora.
     """
 
     model: str
@@ -67,9 +68,10 @@ class AtlasEntry:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy of the answers on one language and cue category, or else on the items of causal tests.
+    """Return the accuracy of the model's answers on the items of one language and one cue category (`kind`).
 
-    The result is None if there are no answers.
+    If the model answered only the items of the causal tests, the accuracy on these items is returned. The result is
+    None if there are no answers.
     """
     cell = in_group(evidence.scores, code, kind)
     if cell is not None and cell.task_accuracy is not None:
@@ -112,9 +114,10 @@ def findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     """Yield conclusions for one language: a sentence on the best chosen head, and one sentence per model on answers.
 
-    The best chosen head has the highest candidate accuracy over all models. The sentence on a model's answers says how
-    their accuracy changes if the pronoun cannot attend to the antecedent in any head of the chosen head's layer, if
-    this and its interval were measured.
+    The best chosen head is the one with the highest candidate accuracy over all models. The sentence on a model's
+    answers says how their accuracy changes if the pronoun cannot attend to the antecedent in any head of the chosen
+    head's layer; there is no such sentence if the change or its interval was not measured. If no heads were
+    scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -191,9 +194,9 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
-    """Return chance, accuracy of the best shortcut and mean accuracy of untrained models; None if not measured.
+    """Return what a head is compared with: chance, accuracy of the best shortcut, mean accuracy of untrained models.
 
-    The keys are "chance", "shortcut" and "untrained".
+    The keys are "chance", "shortcut" and "untrained"; a value that was not measured is None.
     """
     shortcut = cell.best_shortcut
     return {
@@ -220,13 +223,19 @@ def _comparison(cell: Cell) -> str:
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the 95 % interval of the candidate accuracy, if known, is above every value of `_others`."""
+    """Return whether the 95 % interval of the candidate accuracy is above every value that `_others` returns.
+
+    The result is False if the interval or one of these values is unknown.
+    """
     interval = cell.intervals.candidate_accuracy
     return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence on how often the best head of all models and rules select antecedents, if this was measured."""
+    """Yield a sentence on how often antecedents are selected by the best head of all models and by rules.
+
+    If antecedent selection was not measured, nothing is yielded.
+    """
     picked = []
     for entry in entries:
         rows = entry.antecedents or ()

@@ -327,9 +327,10 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the Holm-corrected p-value of the chosen head for a cue category, or else the largest of the language.
+    """Return the Holm-corrected p-value of the chosen head for a language and a cue category (`kind`).
 
-    None if no p-value is known.
+    If there is no p-value for this category, as for `kind` "all", the largest p-value over all categories of the
+    language is returned. If no p-value is known, the result is None.
     """
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())

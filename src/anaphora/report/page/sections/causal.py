@@ -1,4 +1,7 @@
-"""Sections of the report on causal tests, tests of the chosen head alone, trained controls and perturbed inputs."""
+"""Sections of the report on causal tests, tests of the chosen head alone, trained controls and perturbed inputs.
+
+A trained control is a model trained like the run but with one change that should keep heads from picking antecedents.
+"""
 
 from __future__ import annotations
 

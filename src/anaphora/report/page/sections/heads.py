@@ -144,7 +144,10 @@ def quads_section(run: ReportRun) -> Section:
 
 
 def alignment_section(run: ReportRun) -> Section:
-    """Return the section on all heads' candidate accuracy in training, if two validations or more measured it."""
+    """Return the section on the candidate accuracy of all heads during training.
+
+    The section has no figure if there are fewer than two validations, or if the validations lack candidate accuracy.
+    """
     elements: list[PageElement] = []
     head = run.evidence.head.position
     if run.chance is not None and run.validations:
@@ -221,7 +224,8 @@ def _role_numbers(roles: HeadRoles) -> str:
 def _examples_section(run: ReportRun) -> Section:
     """Return the section of example sentences, grouped by whether the head and the model pick the antecedent.
 
-    Each group has at most `_MOST` sentences per language, linked to the page's explorer if this shows them.
+    Each group has at most `_MOST` sentences per language. A sentence links to the page's explorer if the explorer
+    shows this sentence.
     """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)

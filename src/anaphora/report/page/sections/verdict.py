@@ -1,4 +1,7 @@
-"""Section of the report on the verdicts, with a table row for each criterion (rule) of a verdict."""
+"""Section of the report on the verdicts, with a table row for each criterion (rule) of a verdict.
+
+A verdict says whether pronouns attend to their antecedents and the model's answers depend on this attention.
+"""
 
 from __future__ import annotations
 
