@@ -17,10 +17,11 @@ of them. This page has forty such sentences in each language, in our own words. 
 occurs in the built-in corpus; in the other half, at least one word does not. The pronoun refers to the first mention as
 often as to the second. All but two sentences in each language come in minimal pairs, which differ only in the cue.
 
-The first group of runs was trained with the demo's recipe and includes the demo's own run on one thread. On two threads,
-rounding makes it [another run](compositions.md#results), which answers 45 % of the English and 60 % of the Chinese
-sentences correctly. The second group was also trained on [everyday scenes](../../experiments/everyday/README.md). Apart
-from these scenes, all runs learn from the built-in corpus alone."""
+The first group of runs was trained with the demo's recipe and includes the demo's own run on one thread. On two
+threads, rounding makes it [another run](compositions.md#results), which answers 45 % of the English and 60 % of the
+Chinese sentences correctly. The second group was also trained on
+[everyday scenes](../../experiments/everyday/README.md). Apart from these scenes, all runs learn from the built-in
+corpus alone."""
 
 _OPENING_ZH = """# 人们最先输入的四十句话
 
@@ -37,7 +38,8 @@ _OPENING_ZH = """# 人们最先输入的四十句话
 先行词在前的句子与先行词在后的句子一样多；每种语言除两句以外，都两两组成最小对立对，一对里的两句只有线索不同。
 
 第一组模型用演示的配方训练，其中包括演示本身用单线程训练的模型；用两个线程训练，舍入不同，得到的是\
-[另一个模型](compositions.zh.md#结果)，英语句子答对 45 %，汉语句子答对 60 %。第二组还学了[日常场景](../../experiments/everyday/README.zh.md)。除了这些场景，所有模型都只在内置语料上训练。"""
+[另一个模型](compositions.zh.md#结果)，英语句子答对 45 %，汉语句子答对 60 %。\
+第二组还学了[日常场景](../../experiments/everyday/README.zh.md)。除了这些场景，所有模型都只在内置语料上训练。"""
 
 _RESULTS_EN = """## Results
 
