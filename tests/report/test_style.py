@@ -5,7 +5,7 @@ from itertools import combinations
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.colors import to_rgb
+from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from numpy.typing import NDArray
 
 from anaphora.report.figures import style
@@ -55,11 +55,16 @@ def test_chance_is_white_and_both_sides_are_equally_deep() -> None:
     assert below[0] == pytest.approx(above[0], abs=4)
 
 
-@pytest.mark.parametrize("shade", np.linspace(0, 1, 11))
-def test_text_on_a_shaded_word_has_contrast(shade: float) -> None:
-    ground = style._luminance(style.WEIGHTS(shade))
-    ink = style._luminance(to_rgb(style.text_colour_on(style.WEIGHTS(shade))))
-    assert (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05) > 3.5
+@pytest.mark.parametrize("colours", [style.WEIGHTS, style.DIVERGING])
+def test_text_on_every_shade_has_the_contrast_that_wcag_asks_for(colours: ListedColormap) -> None:
+    for colour in map(colours, range(colours.N)):
+        ground, ink = to_rgb(to_hex(colour)), to_rgb(style.text_colour_on(colour))
+        assert style.contrast(ground, ink) >= 4.5
+
+
+@pytest.mark.parametrize("colour", [style.INK, style.MUTED, style.PRONOUN, style.ANTECEDENT, style.DISTRACTOR])
+def test_a_colour_of_text_has_contrast_on_paper(colour: str) -> None:
+    assert style.contrast(to_rgb(colour), to_rgb(style.PAPER)) >= 4.5
 
 
 def test_the_house_style_ignores_the_users_settings_and_gives_them_back() -> None:

@@ -52,8 +52,7 @@ def weight_table(
         cells = []
         for weight in line[:_MAX_TABLE_WORDS]:
             shade = round(63 * min(1.0, float(weight)))
-            ink = "#fff" if colours["light"][shade] else "#000"
-            style = f"background:{colours['ramp'][shade]};color:{ink};text-align:center"
+            style = f"background:{colours['ramp'][shade]};color:{colours['inks'][shade]};text-align:center"
             cells.append(f'<td style="{style}">{weight:.2f}</td>')
         lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
     head = "".join(f"<th>{escape(word)}</th>" for word in columns)

@@ -190,7 +190,7 @@
         const text = layout.numbers ? written(value, part.places) : short(value, part.places);
         const size = layout.numbers ? 13 : Math.min(11.5, wide / 2.6);
         if (layout.numbers || (wide >= 26 && high >= 16)) {
-          pen.fillStyle = colours.light[step] ? PAPER : INK;
+          pen.fillStyle = colours.inks[step];
           pen.font = `400 ${size}px ${FONT}`;
           pen.textAlign = "center"; pen.textBaseline = "middle";
           pen.fillText(text, x + wide / 2, y + high / 2 + 0.5, wide - 3);

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import ListedColormap, to_rgb
 from numpy.typing import NDArray
 
 from anaphora.report.figures.fonts import font_families, name_undrawn
@@ -26,9 +26,10 @@ INK = "#1d2330"
 MUTED = "#667080"
 HAIRLINE = "#d3d7de"
 PAPER = "#ffffff"
+BLACK = "#000000"
 PRONOUN = "#7d3c98"
 ANTECEDENT = "#00786c"
-DISTRACTOR = "#c8590a"
+DISTRACTOR = "#b54f08"
 OTHER = "#98a0ad"
 
 TEXT = 8.0
@@ -126,8 +127,14 @@ def figure_style() -> Iterator[None]:
 
 
 def text_colour_on(colour: tuple[float, ...]) -> str:
-    """Return the colour of text on a background: PAPER if their contrast is above 3.6 (WCAG 2), otherwise INK."""
-    return PAPER if 1.05 / (_luminance(colour) + 0.05) > 3.6 else INK
+    """Return the colour of text on a background: the first of PAPER, INK and BLACK with a contrast of 4.5 (WCAG 2)."""
+    return next((text for text in (PAPER, INK) if contrast(to_rgb(text), colour) >= 4.5), BLACK)
+
+
+def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """Return the contrast of two sRGB colours, from 1 to 21 (WCAG 2)."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _luminance(colour: tuple[float, ...]) -> float:

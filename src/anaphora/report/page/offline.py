@@ -119,14 +119,14 @@ def with_fonts(html: str, text: Iterable[str]) -> str:
 
 
 def weight_colours() -> dict[str, Any]:
-    """Return 64 colours of attention weights from 0 to 1 ("ramp"), and whether each needs white text ("light")."""
+    """Return 64 colours of attention weights from 0 to 1 ("ramp"), and that of text on each ("inks")."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
-    """Return 64 colours of signed values, white in the middle ("ramp"), and whether each needs white text ("light")."""
+    """Return 64 colours of signed values, white in the middle ("ramp"), and that of text on each ("inks")."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.DIVERGING)
@@ -140,7 +140,7 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
     steps = [colours(step / 63) for step in range(64)]
     return {
         "ramp": [to_hex(colour) for colour in steps],
-        "light": [style.text_colour_on(colour) == style.PAPER for colour in steps],
+        "inks": [style.text_colour_on(colour) for colour in steps],
     }
 
 

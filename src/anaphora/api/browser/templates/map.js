@@ -5,17 +5,17 @@ const ROLE_COLOURS = { pronoun: "#7d3c98", candidate: "#b54f08", "": "#1d2330" }
 const isWide = (text) => /[\p{Script=Han}\u3000-\u303f\uff00-\uff60]/u.test(text); // Chinese characters, and full-width punctuation
 
 class Painter {
-  // ramp: the colours of weights from 0 to 1; light: on which of them type is white.
-  constructor({ ramp, light }) {
+  // ramp: the colours of weights from 0 to 1; inks: the colours of text on them.
+  constructor({ ramp, inks }) {
     this.ramp = ramp;
-    this.light = light;
+    this.inks = inks;
     this.colours = ramp.map((text) => [1, 3, 5].map((from) => parseInt(text.slice(from, from + 2), 16)));
   }
   step(weight) { return Math.min(63, Math.max(0, Math.round(63 * weight))); }
 
   shade(node, weight) {
     node.style.background = this.ramp[this.step(weight)];
-    node.style.color = this.light[this.step(weight)] ? "#fff" : "";
+    node.style.color = this.inks[this.step(weight)];
   }
 
   // A map of (count, count) weights, a dot each.

@@ -6,7 +6,7 @@
   const root = document.getElementById("explorer");
   if (!root) return;
   const data = JSON.parse(document.getElementById("explorer-data").textContent);
-  const sentences = data.sentences, ramp = data.ramp, light = data.light;
+  const sentences = data.sentences, ramp = data.ramp, inks = data.inks;
   const byName = new Map(sentences.map((one) => [one.id, one]));
   const at = (name) => document.getElementById(name);
   const languages = data.languages;
@@ -70,7 +70,7 @@
   function paint(one, weight, top) {
     const shade = step(weight, top);
     one.style.background = ramp[shade];
-    one.style.color = light[shade] ? "#fff" : "";
+    one.style.color = inks[shade];
   }
   function fault(text) { at("explorer-fault").textContent = text; at("explorer-fault").hidden = !text; }
 
