@@ -136,6 +136,17 @@ def test_arrow_keys_and_buttons_go_forward_and_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+def test_the_focus_goes_with_the_current_row(tmp_path: Path) -> None:
+    body = """
+      const row = () => document.querySelector('#rows [aria-checked="true"]'), before = row().textContent;
+      row().focus();
+      row().dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+      return [before !== row().textContent, document.activeElement === row(), row().tabIndex];
+    """
+    assert in_browser(written(tmp_path, by_hand()), body, {"early": True}, tmp_path) == [True, True, 0]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
 def test_keys_move_in_a_focused_matrix_and_say_each_number(tmp_path: Path) -> None:
     write_walkthrough_page(tmp_path / "walk.html", by_hand(), 4)
     presses = "".join(

@@ -54,10 +54,10 @@ def weight_table(
             shade = round(63 * min(1.0, float(weight)))
             style = f"background:{colours['ramp'][shade]};color:{colours['inks'][shade]};text-align:center"
             cells.append(f'<td style="{style}">{weight:.2f}</td>')
-        lines.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{escape(word)}</th>" for word in columns)
+        lines.append(f"<tr><th scope='row'>{escape(name)}</th>{''.join(cells)}</tr>")
+    head = "".join(f"<th scope='col'>{escape(word)}</th>" for word in columns)
     more = "" if len(words) <= _MAX_TABLE_WORDS else f" (the first {_MAX_TABLE_WORDS} of {len(words)} words)"
-    return f"<table><caption>{escape(title + more)}</caption><tr><th></th>{head}</tr>{''.join(lines)}</table>"
+    return f"<table><caption>{escape(title + more)}</caption><tr><td></td>{head}</tr>{''.join(lines)}</table>"
 
 
 def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) -> str:

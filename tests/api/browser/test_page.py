@@ -419,6 +419,27 @@ def test_the_keyboard_is_enough_and_the_language_can_be_changed(run: Run, tmp_pa
 
 
 @browser
+def test_english_on_the_chinese_page_is_read_as_english_and_headings_name_columns_and_rows(
+    run: Run, tmp_path: Path
+) -> None:
+    seen = use(
+        run,
+        """
+        await type("Anna met Mary before she was tired.");
+        await click(word("Anna")); await click(word("Mary"));
+        await click(at("other-language"));
+        const headings = [...at("answers").querySelectorAll("th")].map((one) => [one.scope, one.lang]);
+        const examples = [...at("examples").children].map((one) => [one.lang, isWide(one.textContent)]);
+        return { headings, examples, typed: at("text").lang, row: at("row").children[1].ariaLabel };
+        """,
+        tmp_path,
+    )
+    assert seen["headings"] == [["col", ""], ["col", ""], ["row", "en"], ["row", "en"]]
+    assert all((language == "zh") == is_chinese for language, is_chinese in seen["examples"])
+    assert seen["typed"] == "en" and seen["row"] is None, "a word's button is called what is written on it"
+
+
+@browser
 def test_the_page_opens_in_chinese_if_it_was_written_with_the_interface_in_chinese(run: Run, tmp_path: Path) -> None:
     with spoken_in("zh"):
         assert use(run, "return document.documentElement.lang;", tmp_path) == "zh"

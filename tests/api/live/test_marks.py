@@ -79,6 +79,18 @@ def test_the_focus_stays_at_the_word_that_was_pressed(own_run: Path, tmp_path: P
     assert use(own_run, body, tmp_path) == "Emma"
 
 
+def test_a_mark_is_told_in_words_and_an_answer_is_read_out(own_run: Path, tmp_path: Path) -> None:
+    body = """
+      await ask("Anna met Emma, as she asked.");
+      await click("Emma");
+      const told = (text) => [word(text).title, word(text).getAttribute("aria-pressed"), word(text).lang];
+      const live = at("live-answers").getAttribute("aria-live");
+      return [told("Emma"), told("she"), told("met"), live, at("ask-text").lang];
+    """
+    marks = [["candidate", "true", "en"], ["pronoun", "true", "en"], ["", "false", "en"]]
+    assert use(own_run, body, tmp_path) == [*marks, "polite", "en"]
+
+
 def test_enter_that_ends_the_composition_of_a_chinese_word_asks_nothing(own_run: Path, tmp_path: Path) -> None:
     body = """
       const press = async (isComposing) => {

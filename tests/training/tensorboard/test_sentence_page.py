@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 
 from anaphora.analysis.maps.words import WordRow
 from anaphora.data.own_sentence import example_from_query
+from anaphora.report.figures import style
 from anaphora.runs.directory import load
 from anaphora.training.module import TrainingModule
 from anaphora.training.run import train
-from anaphora.training.tensorboard.sentence_page import PAGE, SENTENCES, SentencePage, sentence_row
+from anaphora.training.tensorboard.sentence_page import (
+    PAGE,
+    SENTENCES,
+    SentencePage,
+    SentenceRow,
+    ShownValidation,
+    sentence_row,
+)
 
 SMALL = ("trainer=smoke", "model.width=16", "model.layers=2", "optimizer.steps=8", "validation.every=2")
 CORPUS = ("trainer.limit_steps=null", "data.train_items=300", "data.test_items=60", "trainer.loggers=[]")
@@ -27,7 +36,12 @@ def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_c
     run = train(settings(*SMALL, *CORPUS, f"output={tmp_path}", "name=run"))
     assert capsys.readouterr().err.count(PAGE) == 1
     page = (run / PAGE).read_text(encoding="utf-8")
-    assert page.count('<span class="row"') == 4 and re.findall(r"<tr><td>(\d+)</td>", page) == ["8", "6", "4", "2"]
+    assert page.count('<span class="row"') == 4 and re.findall(r"<tr><th scope=.row.>(\d+)</th>", page) == [
+        "8",
+        "6",
+        "4",
+        "2",
+    ]
     assert "refresh" not in page and "loads itself again" not in page  # nothing follows step 8 of 8
     assert "rescued" in page and "http://" not in page and "https://" not in page
     monkeypatch.setattr(SentencePage, "on_validation_end", lambda *_: None)
@@ -65,7 +79,24 @@ def test_the_page_of_a_resumed_run_is_that_of_an_uninterrupted_one(
     monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")
     train(settings("trainer=smoke", "trainer.limit_steps=null", f"resume={tmp_path / 'chinese'}"))
     page = (tmp_path / "chinese" / PAGE).read_text(encoding="utf-8")
-    assert re.findall(r"<tr><td>(\d+)</td>", page) == ["8", "6"]
+    assert re.findall(r"<tr><th scope=.row.>(\d+)</th>", page) == ["8", "6"]
+
+
+def test_while_training_goes_on_a_reader_can_keep_the_page_and_hears_what_is_shaded(
+    settings: Callable[..., Any], finished: Path, tmp_path: Path
+) -> None:
+    words = (("Anna", 71, False), ("was", 3, False), ("she", 26, True))
+    row = SentenceRow("en", words, "Anna", True, 71)
+    page = SentencePage(tmp_path / PAGE, settings("optimizer.steps=8"), load(finished).tokenizer)
+    page._shown.append(ShownValidation(4, 1, 0, (row,) * 4))
+    page._write()
+    html = (tmp_path / PAGE).read_text(encoding="utf-8")
+    assert re.findall(r'<span class="heard"> (\d+) %</span>', html) == ["71", "26"] * 4
+    assert '<noscript><meta http-equiv="refresh"' in html
+    assert 'type="checkbox" id="again" checked' in html and "if (again.checked) location.reload()" in html
+    colours = re.findall(r'style="background: (#\w{6}); color: (#\w{6})"', html)
+    assert len(colours) == 12
+    assert all(style.contrast(to_rgb(ground), to_rgb(ink)) >= 4.5 for ground, ink in colours)
 
 
 def test_a_run_that_does_not_know_the_words_of_the_sentences_has_no_page(finished: Path) -> None:

@@ -76,16 +76,14 @@ def browser_page(run: Run) -> str:
 def _page(run: Run, weights: _PackedWeights) -> str:
     tokenizer = stored_tokenizer(run)
     words = {}
-    loading = []
+    loading = {}
     for language in LANGUAGES:
         with spoken_in(language):
             words[language] = {name: offline.with_units(text) for name, text in _phrases().items()}
             # Shown until the page's script has unpacked the model.
-            loading.append(
-                _(
-                    "The model is being unpacked. If this line stays, JavaScript is off or the browser too old: any "
-                    "browser of 2023 or later will do."
-                )
+            loading[language] = _(
+                "The model is being unpacked. If this line stays, JavaScript is off or the browser too old: any "
+                "browser of 2023 or later will do."
             )
     heads = {language: stored_head(run, language) if chosen_head(run, language) else None for language in LANGUAGES}
     data = {
@@ -133,7 +131,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         font_mark=offline.trusted_markup(offline.FONT_MARK),
     )  # fmt: skip
     written = [
-        *loading,
+        *loading.values(),
         *(text for texts in words.values() for text in texts.values()),
         "English中文",
         *tokenizer["tokens"],

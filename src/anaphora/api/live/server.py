@@ -199,6 +199,7 @@ def _phrases() -> dict[str, str]:
         "answers": _("The model’s answer"),
         "none": _("none of them"),
         "candidate": _("candidate"),
+        "pronoun": _("pronoun"),
         "before": _("as it is"),
         "after": _("with the edits"),
         "edit": _("Change the model"),

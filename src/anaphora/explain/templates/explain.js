@@ -381,7 +381,11 @@
     try { history.replaceState(null, "", `#step=${view.step + 1}&row=${view.row}`); } catch { /* a viewer that forbids it */ }
   }
   const go = (step) => { view.step = Math.max(0, Math.min(steps.length - 1, step)); show(); };
-  const follow = (row) => { view.row = Math.max(0, Math.min(queries.length - 1, row)); show(); };
+  const follow = (row) => {
+    view.row = Math.max(0, Math.min(queries.length - 1, row));
+    show();
+    if (at("rows").contains(document.activeElement)) at("rows").children[view.row].focus();
+  };
 
   // On a narrow screen the list stands before the step and is opened by a touch.
   const list = document.querySelector("nav details");

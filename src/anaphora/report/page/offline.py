@@ -138,10 +138,7 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
     from anaphora.report.figures import style
 
     steps = [colours(step / 63) for step in range(64)]
-    return {
-        "ramp": [to_hex(colour) for colour in steps],
-        "inks": [style.text_colour_on(colour) for colour in steps],
-    }
+    return {"ramp": [to_hex(colour) for colour in steps], "inks": [style.text_colour_on(colour) for colour in steps]}
 
 
 def _font_faces(text: Iterable[str]) -> str:

@@ -22,7 +22,7 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, overlapping
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.report.page.offline import template_environment
+from anaphora.report.page.offline import template_environment, weight_colours
 from anaphora.settings.run import Config
 from anaphora.training.callbacks import best_head, validation_metrics
 from anaphora.training.module import TrainingModule
@@ -132,6 +132,8 @@ class SentencePage(lightning.Callback):
                 steps=self.config.steps,
                 latest=self._shown[-1],
                 shown=self._shown,
+                colours=weight_colours(),
+                shade=lambda weight: round(63 * weight / 100),
             )  # fmt: skip
         write_text(self.path, html)
 

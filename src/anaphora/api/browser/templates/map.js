@@ -2,7 +2,6 @@
 // Pictures of maps on canvases: small ones, and the whole map of one head with its words.
 
 const ROLE_COLOURS = { pronoun: "#7d3c98", candidate: "#b54f08", "": "#1d2330" };
-const isWide = (text) => /[\p{Script=Han}\u3000-\u303f\uff00-\uff60]/u.test(text); // Chinese characters, and full-width punctuation
 
 class Painter {
   // ramp: the colours of weights from 0 to 1; inks: the colours of text on them.

@@ -13,6 +13,12 @@
     if (text !== undefined) node.textContent = text;
     return node;
   }
+  function heading(scope, text, lang) { // of a column or of a row
+    const node = element("th", "", text);
+    node.scope = scope;
+    if (lang) node.lang = lang;
+    return node;
+  }
   function button(text, act, className = "link") {
     const node = element("button", className, text);
     node.type = "button";
@@ -41,7 +47,11 @@
     at("other-language").textContent = other === "zh" ? "中文" : "English";
     at("other-language").lang = other;
     const examples = [...data.examples].sort((a, b) => (b.language === language) - (a.language === language));
-    at("examples").replaceChildren(...examples.map((one) => button(one.text, () => { at("text").value = one.text; fit(); start(one.text, one); })));
+    at("examples").replaceChildren(...examples.map((one) => {
+      const node = button(one.text, () => { at("text").value = one.text; fit(); start(one.text, one); });
+      node.lang = one.language;
+      return node;
+    }));
     at("examples").parentElement.hidden = !data.examples.length;
     at("about").textContent = say("about", { name: data.name }) + (data.rounded ? ` ${say("rounded")}` : "");
     tellHeads();
@@ -95,6 +105,7 @@
       if (last) askAbout(last.units, last.span);
       for (const span of marks ? marks.candidates : []) for (const unit of unitsIn(span)) marked.add(unit);
     }
+    at("text").lang = model.languageOf(text);
     at("marking-names").checked = true;
     fillWords();
     compute();
@@ -181,7 +192,7 @@
   }
   let wordButtons = [], rowButtons = [];
   function fillWords() {
-    const units = read ? [...read.units.keys()] : [], languageOf = (unit) => isWide(read.units[unit].label) ? "zh" : "en";
+    const units = read ? [...read.units.keys()] : [], languageOf = (unit) => languageOfWord(read.units[unit].label);
     wordButtons = units.map((unit) => {
       const node = button(read.units[unit].label, () => mark(unit), "");
       node.lang = languageOf(unit);
@@ -216,11 +227,11 @@
     const names = lists.map(textOf), columns = edited ? [plain, edited] : [plain];
     if (data.shape.prediction.none_of_them) names.push(say("none"));
     const table = element("table"), head = element("tr"), top = element("thead"), body = element("tbody");
-    head.append(element("th", "", say("candidate")), element("th", "", say("before")), ...(edited ? [element("th", "", say("after"))] : []));
+    head.append(...["candidate", "before", ...(edited ? ["after"] : [])].map((name) => heading("col", say(name))));
     top.append(head);
     names.forEach((name, place) => {
       const line = element("tr");
-      line.append(element("th", "", name));
+      line.append(heading("row", name, place < lists.length ? languageOfWord(name) : null));
       for (const { shares } of columns) {
         const cell = element("td", shares[place] === Math.max(...shares) ? "best" : ""), bar = element("span", "bar");
         bar.style.width = `calc(${shares[place].toFixed(4)} * var(--bar))`;
@@ -339,7 +350,6 @@
       node.className = ["word", { pronoun: "pronoun", candidate: "other" }[roleOf(unit)] ?? "", edge && edge.to === unit ? "chosen" : ""].join(" ");
       painter.shade(node, weight);
       node.lastChild.textContent = weight >= 0.005 ? share(weight) : "";
-      node.setAttribute("aria-label", say("attends", { from: textOf(pronoun), to: read.units[unit].label, share: share(weight) }));
     });
     const lists = candidates();
     at("sums").textContent = (lists.length ? say("sums") : "") + lists.map((units) => `${isolated(textOf(units))} ${share(weightOn(units, selected))}`).join(" · ");

@@ -10,6 +10,12 @@
     return node;
   }
 
+  function heading(scope, text, lang) { // of a column or of a row
+    const made = element("th", "", text);
+    made.scope = scope;
+    if (lang) made.lang = lang;
+    return made;
+  }
   function refill(box, nodes) { // the focus stays at the button with the same number
     const buttons = () => [...box.querySelectorAll("button")], place = buttons().indexOf(document.activeElement);
     box.replaceChildren(...nodes);
@@ -75,6 +81,7 @@
   function take(reply, edited) {
     words = reply.words ?? reply.sentence.words;
     spans = reply.spans;
+    at("ask-text").lang = languageOfWord(question.text);
     if (!edited) plain = reply;
     if (!pronounOf()) question.found = reply.pronoun;
     markFound();
@@ -89,8 +96,11 @@
   function tellWords() {
     at("ask-words").dir = plain?.sentence?.direction ?? "ltr";
     refill(at("ask-words"), words.map((text, place) => {
-      const button = element("button", roleAt(place) ?? "", text);
+      const role = roleAt(place), button = element("button", role ?? "", text);
       button.type = "button";
+      button.lang = languageOfWord(text);
+      button.setAttribute("aria-pressed", String(Boolean(role)));
+      button.title = role ? say[role] : "";
       button.disabled = spans[place][0] === spans[place][1];
       button.hidden = button.disabled;
       button.addEventListener("click", () => {
@@ -113,13 +123,12 @@
       return;
     }
     const table = element("table"), head = element("tr");
-    head.append(element("th", "", say.candidate), element("th", "", say.before));
-    if (edited) head.append(element("th", "", say.after));
+    head.append(...[say.candidate, say.before, ...(edited ? [say.after] : [])].map((text) => heading("col", text)));
     const top = element("thead"), body = element("tbody");
     top.append(head);
     plain.answers.forEach((one, place) => {
       const line = element("tr");
-      line.append(element("th", "", one.candidate ?? say.none));
+      line.append(heading("row", one.candidate ?? say.none, one.candidate && languageOfWord(one.candidate)));
       for (const answers of edited?.answers ? [plain.answers, edited.answers] : [plain.answers]) {
         const share = answers[place].share, cell = element("td"), bar = element("span", "bar");
         bar.style.width = `calc(${share.toFixed(4)} * var(--bar))`;

@@ -1,0 +1,119 @@
+"""Tests of what a screen reader is told, and of pages on paper."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chromium import CHROMIUM, in_browser
+
+import anaphora
+from anaphora.analysis.evidence.comparison import compare_runs
+from anaphora.analysis.evidence.evidence import Evidence
+from anaphora.base.translation import spoken_in
+from anaphora.report.page.elements import ReportRun
+from anaphora.report.page.explorer import attention_entry
+from anaphora.report.page.write import write_attention_page, write_report
+
+PACKAGE = Path(anaphora.__file__).parent
+STYLES = sorted(PACKAGE.rglob("*.css"))
+ON_PAPER = """
+  for (const sheet of document.styleSheets) for (const rule of [...sheet.cssRules].filter((one) => one.media)) {
+    if (rule.media.mediaText === "print") rule.media.mediaText = "all";
+    else if (/^screen/.test(rule.media.mediaText)) rule.media.mediaText = "not all";
+  }
+  await pause(300);
+  const isShown = (one) => one.getClientRects().length > 0;
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    """Skip the subsetting of fonts, which takes seconds."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
+        yield
+
+
+@pytest.fixture(scope="module", params=["en", "zh"])
+def html(
+    request: pytest.FixtureRequest,
+    evidence: Evidence,
+    sentences: list[dict[str, Any]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> str:
+    """Return a report on two runs in one language."""
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    runs = [ReportRun(name=name, evidence=evidence, sentences=sentences) for name in ("first", "second")]
+    with spoken_in(request.param):
+        write_report(path, runs, "Title", compare_runs([evidence, evidence]))
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def attention(tmp_path: Path) -> str:
+    """Return the page on the attention in one sentence."""
+    words = ["Anna", "met", "Emma"]
+    spans, maps = [(0, 4), (5, 8), (9, 13)], np.full((2, 2, 3, 3), 1 / 3, np.float32)
+    write_attention_page(tmp_path / "page.html", attention_entry(" ".join(words), words, spans, maps))
+    return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_headings_go_one_level_down_at_a_time(html: str, attention: str) -> None:
+    for page in (html, attention):
+        levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(level <= before + 1 for before, level in pairwise(levels))
+
+
+def test_regions_of_several_runs_have_names_of_their_own(html: str) -> None:
+    texts = dict(re.findall(r'<h2 id="([^"]*)">(.*?)</h2>', html))
+    named = re.findall(r'<section id="[^"]*" aria-labelledby="([^"]*)"', html)
+    names = [" ".join(texts[one] for one in ids.split()) for ids in named]
+    assert len(names) > 20 and len(set(names)) == len(names)
+    assert 'role="region"' not in html, "every table and figure that scrolls would be a landmark"
+
+
+def test_every_heading_of_a_table_says_what_it_is_of(html: str) -> None:
+    headings = re.findall(r"<th\b[^>]*>", html)
+    assert headings and all(re.search(r'scope="(col|row)"', one) for one in headings)
+
+
+def test_a_summary_holds_nothing_but_text_and_a_heading(html: str) -> None:
+    inside = "".join(re.findall(r"<summary>(.*?)</summary>", html, re.DOTALL))
+    assert set(re.findall(r"<(\w+)", inside)) <= {"span", "svg", "circle", "path", "h2", "small"}
+
+
+def test_shade_and_marks_of_a_word_are_told_to_those_who_listen(html: str) -> None:
+    heard = re.findall(r'<span class="heard" lang="(\w+)"> \((.*?)\)</span>', html)
+    assert {language for language, _ in heard} == set(re.findall(r'<html lang="(\w+)"', html))
+    told = {re.sub(r"\d.*", "", words) for _, words in heard}
+    assert {"pronoun", "antecedent, weight ", "weight "} <= told or {"代词", "先行词，权重 ", "权重 "} <= told
+
+
+@pytest.mark.parametrize("path", STYLES, ids=[path.name for path in STYLES])
+def test_rules_for_small_windows_are_not_for_paper(path: Path) -> None:
+    for condition in re.findall(r"@media ([^{]*max-width[^{]*)", path.read_text(encoding="utf-8")):
+        assert condition.startswith("screen and ")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_printed_page_of_one_sentence_has_its_row_and_its_map(attention: str, tmp_path: Path) -> None:
+    body = f"{ON_PAPER} return ['row-words', 'map', 'choose-head', 'view-link'].map((name) => isShown(at(name)));"
+    assert in_browser(attention, body, {"early": True}, tmp_path) == [True, True, True, False]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_the_words_that_attend_to_a_word_are_read_out(attention: str, tmp_path: Path) -> None:
+    body = """
+      await pause(300);
+      at("row-words").children[1].focus();
+      const box = at("column-words"), title = at(box.getAttribute("aria-labelledby"));
+      return [title.textContent, box.closest("[aria-hidden]") === null, box.innerText.includes("0.33")];
+    """
+    assert in_browser(attention, body, {"early": True}, tmp_path) == ["What attends to “met”", True, True]
