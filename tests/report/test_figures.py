@@ -168,6 +168,7 @@ def test_words_of_a_script_from_right_to_left_stand_from_right_to_left() -> None
     assert first > name > rest > pronoun
     assert end < line and last < first
     assert rest < place[f"{2 / len(words):.2f}"][0] < name  # the candidate's sum is below its words
+    assert place["»"] > place["هو"] > place["«"]  # quotation marks open towards the words between them
     assert is_right_to_left(words) and not is_right_to_left(["<s>", "3", "word", "محمد"])
 
 

@@ -274,6 +274,8 @@ class _SentenceStrip:
     def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
         self.words = [drawable_text(word) for word in words]
         self._is_right_to_left = is_right_to_left(words)
+        if self._is_right_to_left:  # a bracket on its own is not turned by the font
+            self.words = [word.translate(_TURNED) if len(word) == 1 else word for word in self.words]
         self.weights = _weights(weights, (len(words),))
         self.roles = roles
         self.size = size
@@ -346,6 +348,9 @@ class _SentenceStrip:
                     (first + last) / 2, base - 0.06, f"{self.weights[run].sum():.2f}", ha="center", va="top",
                     fontsize=style.TINY, color=ROLE_COLOURS[name], fontweight="bold",
                 )  # fmt: skip
+
+
+_TURNED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
 
 def _mirrored(lines: Sequence[_TextLine]) -> list[_TextLine]:
