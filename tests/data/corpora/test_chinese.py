@@ -11,6 +11,7 @@ from readings import everything, pairs_in_one_split, pronoun, right, words
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora import cluewsc, mandarinograd, xwino
+from anaphora.data.corpora.word_classes import word_form
 from anaphora.settings.data import Cluewsc, Mandarinograd, Xwino
 
 TEXT = "𠮷田把伞借给阿梅的姐姐，阿梅说伞很旧，因为它漏水。"
@@ -245,3 +246,8 @@ def test_a_broken_xwino_row_is_named(tmp_path: Path, old: str, new: str, message
     assert old in CHINESE
     with pytest.raises(UserError, match=message):
         xwino.read(xfile(tmp_path, CHINESE.replace(old, new)))
+
+
+@pytest.mark.parametrize("word", ["牠們", "祂們", "佢", "佢哋"])
+def test_pronouns_of_traditional_and_cantonese_texts_are_pronouns_without_a_tag(word: str) -> None:
+    assert word_form(word, (), "zh") == "pronoun"
