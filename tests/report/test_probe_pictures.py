@@ -88,6 +88,17 @@ def test_a_character_that_noto_lacks_is_drawn_from_the_fallback() -> None:
     ]
 
 
+def test_a_sentence_stands_in_the_direction_of_its_script() -> None:
+    text = "قال محمد إنه تعب"
+    example = from_record(
+        {"text": text, "language": "en", "pronoun": [9, 12], "candidates": [[4, 8]], "antecedents": [0]}
+    )
+    (line,) = probe_pictures._sentence_lines(example, 2000)
+    assert [word for word, _ in line if word.strip()] == text.split()[::-1]
+    (english,) = probe_pictures._sentence_lines(sentence(*ENGLISH, 1, 1)[0].example, 2000)
+    assert "".join(word for word, _ in english) == ENGLISH[2]
+
+
 def test_a_heavier_weight_is_darker_and_the_scale_is_the_same_in_every_picture() -> None:
     shades = probe_pictures._weight_colours(np.array([0.0, 0.01, 0.2, 0.5, 1.0])).sum(axis=-1).astype(int)
     assert (np.diff(shades) < 0).all()

@@ -20,6 +20,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.maps.words import WordRow, word_map, word_roles, word_weights
+from anaphora.base.language import is_right_to_left
 from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
@@ -314,7 +315,10 @@ def _map_image(weights: NDArray[np.floating], cell: int) -> Image.Image:
 
 
 def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | None]]]:
-    """Break the sentence into lines of at most `width` pixels; a line is a list of (text, role or None) pairs."""
+    """Break the sentence into lines of at most `width` pixels.
+
+    A line is a list of (text, role or None) pairs from left to right.
+    """
     owners: list[tuple[Span, str]] = [(example.pronoun, "pronoun")]
     for index, spans in enumerate(example.candidates):
         role = "antecedent" if index in example.antecedents else "distractor"
@@ -337,7 +341,7 @@ def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | 
             used = 0
         lines[-1].append((text, own))
         used += long
-    return lines
+    return [line[::-1] for line in lines] if is_right_to_left(example.text.split()) else lines
 
 
 def _draw_text(
