@@ -21,6 +21,10 @@ TEXTS = {
     "他命令她，小明他人很好，这种思维他没有": ["他", "她", "他", "他"],
     "Он ушёл. 彼は笑った。他の人。": [],
     "he\u0301 thi\u0323t s\u00adhe i\u200dt, e\u0301it": [],
+    "she sent it to https://he.org/her?it=his_ and her@x.org, @him; www.it.it, his/her e-mail @ it": [
+        *("she", "it", "his", "her", "it")
+    ],
+    "看https://she.org/他说it好，her@x他": ["他", "it", "他"],
     "因为he很累，she说it好": ["he", "she", "it"],
     "阿明話佢哋識佢。": ["佢哋", "佢"],
     "": [],

@@ -28,7 +28,7 @@ _CHINESE = (
 )
 
 
-def pronoun_pattern(letter: str) -> str:
+def pronoun_pattern(letter: str, outside: str = "") -> str:
     """Return a regular expression that matches third-person pronouns of English and Chinese, in Python or JavaScript.
 
     The expression does not match
@@ -38,22 +38,37 @@ def pronoun_pattern(letter: str) -> str:
     - a Chinese pronoun inside a word such as 其他 or 他人, or a Japanese word such as 他の.
 
     `letter` is the pattern of a letter, digit, mark or joiner, but no Chinese character; Python has no pattern for
-    marks.
+    marks. `outside` matches where an English pronoun may begin; Python has no pattern for places outside of addresses.
     """
     forms = dict.fromkeys(
         form for word in _ENGLISH.split() for form in (word, word.capitalize(), word.upper()) if form != "IT"
     )
-    return f"(?<!{letter})(?<!{letter}-)(?:{'|'.join(forms)})(?!-?{letter})|{_CHINESE}"
+    return f"{outside}(?<!{letter})(?<!{letter}-)(?:{'|'.join(forms)})(?!-?{letter})|{_CHINESE}"
 
 
-SCRIPT_PATTERN = pronoun_pattern(rf"(?![{CHINESE_RANGES}])[\p{{L}}\p{{N}}\p{{M}}{JOINERS}]")
+_ADDRESS = r"(?:https?://|www\.|@)"  # beginning of a web address or name, or middle of an e-mail address
+SCRIPT_PATTERN = pronoun_pattern(
+    rf"(?![{CHINESE_RANGES}])[\p{{L}}\p{{N}}\p{{M}}{JOINERS}]", rf"(?<!{_ADDRESS}[!-~]*)(?![!-~]*@[!-~])"
+)
 """Pattern for JavaScript, with the flag "u"."""
 _PATTERN = re.compile(pronoun_pattern(rf"[^\W_{CHINESE_RANGES}]"))
 
 
 def third_person_pronouns(text: str) -> list[tuple[int, int]]:
     """Return the character spans of the third-person pronouns of a text, in order."""
-    return [match.span() for match in _PATTERN.finditer(text) if not cuts_word(text, match.span())]
+    spans = (match.span() for match in _PATTERN.finditer(text))
+    return [span for span in spans if not (cuts_word(text, span) or _is_in_address(text, span))]
+
+
+def _is_in_address(text: str, span: Span) -> bool:
+    """Return whether an English pronoun is part of a web address, an e-mail address or a name like "@her"."""
+    start = span[0]
+    if not text[start].isascii():
+        return False
+    while start and "!" <= text[start - 1] <= "~":
+        start -= 1
+    around = re.compile("[!-~]*").match(text, span[1])
+    return bool(re.search(_ADDRESS, text[start : span[0]]) or (around and re.search("@.", around[0])))
 
 
 def example_from_query(
