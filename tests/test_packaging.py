@@ -114,6 +114,12 @@ def test_an_import_is_found_wherever_it_stands(line: str, package: str, tmp_path
     assert imported_packages(tmp_path / "module.py") == {package}
 
 
+def test_the_classifiers_name_every_python_that_is_allowed() -> None:
+    allowed = SpecifierSet(PROJECT["requires-python"])
+    named = {one.rpartition(" ")[2] for one in PROJECT["classifiers"] if one.startswith("Programming Language")}
+    assert named == {f"3.{minor}" for minor in range(30) if f"3.{minor}.0" in allowed}
+
+
 def test_releases_that_are_malicious_or_have_a_known_hole_and_a_python_that_hydra_cannot_start_on_are_excluded() -> (
     None
 ):
