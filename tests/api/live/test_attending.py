@@ -38,6 +38,14 @@ def test_an_edit_of_a_layer_without_attention_is_refused(hybrid: TransformersMod
         questions.reply(hybrid, questions.parse({"text": "Anna helped Emma because she was weak.", **edit}))
 
 
+@pytest.mark.parametrize("text", ["Anna dankte Emma, weil sie half.", "Anna 龘 helped Emma because she was weak."])
+def test_notes_on_a_model_without_answers_speak_of_weights_alone(hybrid: TransformersModel, text: str) -> None:
+    pronoun = "sie" if "sie" in text else "she"
+    *others, last = questions.reply(hybrid, questions.parse({"text": text, "pronoun": pronoun}))["notes"]
+    assert last == "This model gives maps and no answer about pronouns."
+    assert all(note.startswith("Do not trust the weights of ") for note in others)
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no browser here")
 def test_every_layer_is_every_layer_with_attention(hybrid: TransformersModel, tmp_path: Path) -> None:
     page = LiveApplication({"hybrid": hybrid}).page("en")

@@ -30,7 +30,7 @@ from anaphora.data.example import Example, Span, overlapping
 from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import UnknownWords, unknown_words
-from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note
+from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note, unread_note
 from anaphora.report.page.explorer import attention_entry
 from anaphora.settings.model.encoder import check_length
 
@@ -190,10 +190,15 @@ def _notes(
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
     """Return the notes below the model's answer; `maps`, (L, H, T, T), is over tokens with character spans `spans`."""
-    example, notes = question.example, [note for note in (unknown_note(unknown),) if note]
+    example, notes = question.example, []
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
+        if unknown.words:
+            notes.append(unread_note(unknown.words))
         notes.append(_("This model gives maps and no answer about pronouns."))
-    elif example is None:
+        return notes
+    if note := unknown_note(unknown):
+        notes.append(note)
+    if example is None:
         notes.append(_("Mark a pronoun and its candidates to ask for an answer."))
     elif answers is None and unknown.is_readable:
         notes.append(too_few_note(question.text[slice(*example.pronoun)]))
