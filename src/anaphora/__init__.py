@@ -1,4 +1,4 @@
-"""Small trainable Transformer encoders, and tests of whether their pronouns attend to their antecedents.
+"""Small trainable Transformer encoders, and tests of whether attention heads link pronouns to their antecedents.
 
 `anaphora.attention("outputs/demo", "Anna ...")` computes the attention weights of one sentence in a trained run or in
 any `transformers` model. `anaphora.load` opens a run; `anaphora.api` describes both. `anaphora.register` adds a custom

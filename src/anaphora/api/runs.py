@@ -67,9 +67,9 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of all layers.
+        """Return the indices of the layers with attention, which are all layers.
 
-        All layers have attention, except in runs with `gru` or `lstm`, in which no layer has attention.
+        In runs with `gru` or `lstm`, all indices are returned too, although no layer has attention.
         """
         return range(self.layers)
 

@@ -270,7 +270,10 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return (model with about `most` examples for the causal tests, None), or (None, why they are not possible)."""
+    """Return (model with approximately `most` examples for the causal tests, None).
+
+    If the causal tests are not possible, return (None, reason).
+    """
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -314,7 +317,7 @@ def _untrained_records(
 
 
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
-    """Sample about `most` examples; return all if `most` is None.
+    """Sample approximately `most` examples; return all if `most` is None.
 
     In a coreference corpus, the examples of one text are sampled together; in other corpora, the examples of one group,
     such as a quad.

@@ -329,10 +329,16 @@ def contradictions(examples: Sequence[Example]) -> int:
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
     """Count items by split, language, cue category (`kind`), cue type and stratum (items built in the same way).
 
-    Each combination that occurs has a row, sorted by split, language, kind and type: the numbers of items, of items
-    without an antecedent, of groups that stay in one split (`group_key`) and of templates; chance (mean share of
-    antecedents among the candidates that the cue may pick, 0 to 1); and mean and maximum distance between antecedent
-    and pronoun in words. Templates and distances are None if no item has them.
+    Returns:
+        A row for each combination that occurs, sorted by split, language, kind and type. Its columns are `split`,
+        `language`, `kind`, `type`, `stratum` and:
+
+        - `items`: number of items.
+        - `no_antecedent`: number of items without an antecedent.
+        - `groups`: number of groups whose items must be in the same split (`group_key`).
+        - `templates`: number of templates; None if the items have none.
+        - `chance`: mean share of antecedents among the candidates that the cue distinguishes, 0 to 1.
+        - `mean_distance`, `largest_distance`: distance between antecedent and pronoun in words; None if unknown.
     """
     from anaphora.data.corpora.division import group_key
 

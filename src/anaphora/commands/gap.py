@@ -136,8 +136,8 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
 def evaluate_runs(runs: Sequence[Run], examples: list[Example], exchanged: bool = False) -> GapEvaluation:
     """Score each run's decisions on which names the pronouns refer to; average the scores if there are several runs.
 
-    If `exchanged`, decisions from the mean of a run's predictions for the items and for copies with exchanged names are
-    scored as well.
+    If `exchanged`, a second set of decisions is scored as well: those based on the mean of the predictions for an item
+    and for its copy with exchanged names.
 
     Raises:
         UserError: a text is too long for a model.
@@ -258,9 +258,8 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
     """Score decisions on whether a pronoun refers to a name, made without fine-tuning.
 
-    The decisions are made by baselines, by the best head, and by a probe on the attention weights of all heads.
-
-    For the items of each fold, the head is chosen, and thresholds and the probe are fitted, on the other folds.
+    The decisions are made by baselines, by the best head, and by a probe on the attention weights of all heads. For
+    each fold, the head is chosen, and the thresholds and the probe are fitted, on the other folds (cross-validation).
 
     Args:
         folds: number of folds, into which the items are divided by text.

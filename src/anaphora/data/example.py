@@ -96,7 +96,7 @@ class Example:
 
     @property
     def focal(self) -> tuple[int, ...]:
-        """Return the indices of the candidates that the cue may select, by default all; the others are distractors."""
+        """Return the indices of the candidates that the cue distinguishes (default: all); others are distractors."""
         listed = self.factors.get("focal")
         if listed is None:
             return tuple(range(len(self.candidates)))
@@ -188,7 +188,7 @@ def in_text_order(
 
 
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
-    """Return the examples of evenly spaced whole groups, about `most` in total; all examples if `most` is None.
+    """Return approximately `most` examples, in evenly spaced whole groups; all examples if `most` is None.
 
     In the built-in corpus, most groups are quads (two cues, each with both orders of the candidates). The sample may
     have more examples of some cue types than of others, even if `examples` has the same number of each.
@@ -199,7 +199,7 @@ def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Return the indices of about `most` items, in evenly spaced whole groups; an item with group "" forms a group."""
+    """Sample approximately `most` items in evenly spaced groups (an item with group "" is one); return the indices."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
@@ -222,7 +222,7 @@ def shared_questions(questions: Iterable[Question], others: Iterable[Question]) 
 
 
 def to_record(example: Example) -> dict[str, Any]:
-    """Convert an example to a dictionary of JSON values."""
+    """Convert an example to a JSON-serialisable dictionary."""
     return {
         "text": example.text,
         "language": example.language,
@@ -236,7 +236,7 @@ def to_record(example: Example) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Example:
-    """Build an example from a dictionary of JSON values.
+    """Build an example from a dictionary that was parsed from JSON.
 
     A candidate in `record` may be one span [start, end] or a list of spans, and candidates may come in any order.
     `minimal_pair` may have its older name `twin`.

@@ -18,18 +18,18 @@ _TOKENS_WITHOUT_BLANK = re.compile(
 
 
 def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Collection[int] = ()) -> None:
-    """Check that spans of a text neither cut a word nor start or end with a space.
+    """Check that the spans of a text cover whole words, without spaces at either end.
 
-    Spans in scripts without spaces, such as Chinese, cannot cut a word. Contractions count as two words, as in the Penn
-    Treebank: "was" and "n't", or "gon" and "na".
+    In scripts without spaces, such as Chinese, spans may start and end anywhere. Contractions count as two words, as in
+    the Penn Treebank: "was" and "n't", or "gon" and "na".
 
     Args:
         spans: pairs of a name for messages, such as "pronoun", and a span, which must be inside the text.
-        word_parts: offsets at which a span may start although the span cuts a word.
+        word_parts: offsets at which a span may start even if the span starts or ends inside a word.
 
     Raises:
-        UserError: a span cuts a word, or starts or ends with a space. If the offsets would cover whole words in another
-            unit, such as UTF-8 bytes, the message names this unit.
+        UserError: a span starts or ends inside a word or with a space. If the offsets would cover whole words in
+            another unit, such as UTF-8 bytes, the message names this unit.
     """
     for field, (start, end) in spans:
         problem = _problem(text, (start, end), word_parts)
@@ -44,7 +44,7 @@ def check_offsets(text: str, spans: Sequence[tuple[str, _Span]], word_parts: Col
 
 
 def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
-    """Return the starts of the spans that cut a word, in ascending order."""
+    """Return the starts of the spans that start or end inside a word, in ascending order."""
     cut = [span for span in spans if cuts_word(text, span)]
     return sorted({span[0] for span in cut if _problem(text, span, ()) == _CUTS})
 

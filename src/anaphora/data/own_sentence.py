@@ -242,7 +242,7 @@ def find_span(text: str, words: str, setting: str) -> Span:
 
 
 def _has_capitals_of(words: str, found: str) -> bool:
-    """Return whether an occurrence of words, which may differ in case, has a capital where the words have one."""
+    """Return whether `found`, a case-insensitive match of `words`, has a capital letter wherever `words` has one."""
     typed, written = ("".join(unicodedata.normalize("NFD", one).split()) for one in (words, found))
     return all(letter.isupper() for letter, given in zip(written, typed, strict=False) if given.isupper())
 
@@ -269,7 +269,7 @@ def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
 
 
 def _parts_of_words(words: str, text: str) -> Iterator[Span]:
-    """Yield the spans of the occurrences of words that cut a word of the text."""
+    """Yield the spans of the occurrences of `words` in `text` that start or end inside a word."""
     return (span for span in _spellings(words, text) if cuts_word(text, span))
 
 

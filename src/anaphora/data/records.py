@@ -73,7 +73,7 @@ def table_of(items: Sequence[Example] | Sequence[Text] | pyarrow.Table, schema: 
 class GroupRows:
     """Collection of groups of examples, stored as Arrow rows, which take a fifth of the memory of Python objects.
 
-    No span of the examples may cut a word.
+    No span of the examples may start or end inside a word.
     """
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class GroupRows:
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
     """Return the columns of a table of items, with factors as JSON.
 
-    `has_whole_words` states that no span cuts a word, so that this need not be tested.
+    `has_whole_words` states that no span starts or ends inside a word, so that this need not be tested.
     """
     columns = {field.name: list(map(attrgetter(field.name), items)) for field in dataclasses.fields(items[0])}
     if "factors" in columns:
@@ -132,9 +132,10 @@ def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool 
 
 
 def _factors(item: Example) -> dict[str, str]:
-    """Return the factors of an item; if spans cut a word, the factor `word_parts` lists the starts of these spans.
+    """Return the factors (attributes) of an item; `word_parts` is added if spans start or end inside a word.
 
-    `check_offsets` accepts a span that cuts a word only if the start of the span is in this list.
+    The factor `word_parts` lists the starts of these spans. `check_offsets` rejects such a span if its start is not in
+    this list.
     """
     parts = cut_words(item.text, item.spans)
     return {**item.factors, "word_parts": ",".join(map(str, parts))} if parts else dict(item.factors)

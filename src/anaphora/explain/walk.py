@@ -45,7 +45,7 @@ class Matrix:
         return chosen
 
     def plain(self) -> dict[str, Any]:
-        """Return the matrix as a dictionary of JSON types."""
+        """Return the matrix as a JSON-serialisable dictionary."""
         return {
             "matrix": self.name,
             "values": self.values.tolist(),
@@ -98,7 +98,7 @@ class Step:
         raise UserError(f"matrix ({name!r}) must be one of {', '.join(matrix.name for matrix in matrices)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the step as a dictionary of JSON types."""
+        """Return the step as a JSON-serialisable dictionary."""
         parts = [part if isinstance(part, str) else part.plain() for part in self.parts]
         return {**vars(self), "parts": parts, "slips": [vars(slip) for slip in self.slips]}
 
@@ -146,7 +146,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as a dictionary of JSON types, without `units` and `pronoun_rows`."""
+        """Return the walk-through as a JSON-serialisable dictionary, without `units` and `pronoun_rows`."""
         return {
             "name": self.name,
             "title": self.title,

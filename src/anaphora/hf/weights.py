@@ -152,9 +152,9 @@ def _is_own_code(name: str, family: object) -> bool:
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, part: nn.Module, path: str) -> None:
     """Check that transformers uses every key of a config.json that changes how attention is computed.
 
-    A key counts as used if its name is in the source code of the model. Keys whose value stands for standard attention
-    are not checked. If the model consists of several, the keys of `part`, the model for text, are checked in their
-    section, such as `text_config`.
+    A key counts as used if its name is in the source code of the model. Keys whose value selects standard attention are
+    not checked. If the model consists of several, such as one for images and one for text, the section of the text
+    model `part`, such as `text_config`, is checked too.
     """
     _check_keys(config, model, path)
     kind = type(getattr(part, "config", model.config).get_text_config())
@@ -291,7 +291,7 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name under which the file has the first missing weight, if only the prefix of the name differs.
+    """Return the name that the first missing weight has in the file, if it has the expected name with another prefix.
 
     The result is None if the file has no such weight.
     """

@@ -183,7 +183,7 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
 
     The thresholds are chance and the baselines. If there is no interval, all of them are returned. The key
     "all_candidates" is the accuracy of a random choice among all candidates; the key "chance" is the accuracy of a
-    random choice among the candidates that the cue may select (`Example.focal`).
+    random choice among the candidates that the cue distinguishes (`Example.focal`).
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0

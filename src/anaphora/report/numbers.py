@@ -51,7 +51,7 @@ def single_point_note(spans: Iterable[Sequence[float] | None]) -> str | None:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Return a number as text with its unit and its interval; a p-value or a count has neither of the two.
+    """Format a number with its unit and its interval; p-values and counts are formatted without either.
 
     Args:
         value: the number; None if it was not measured.

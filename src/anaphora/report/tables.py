@@ -169,7 +169,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
     """Return tables of a run's evidence for CSV files, keyed by name; parts that were not measured have no rows.
 
-    Some parts have no table: the main scores, strata, levels and specificity.
+    There are no tables of the main scores (`languages`), `strata`, `levels` and `pronoun_specificity`.
     """
     return {
         "significance": list(_group_rows(evidence.significance)),

@@ -45,7 +45,10 @@ def shipped_folder() -> Path:
 
 
 def run_folder(name: str) -> Path:
-    """Return the folder of a local run, which need not exist, or of the packaged run for the name "shipped"."""
+    """Return the folder of the run that is part of the package if `name` is "shipped", and otherwise the path `name`.
+
+    The folder need not exist.
+    """
     return shipped_folder() if name == SHIPPED else Path(name).expanduser()
 
 

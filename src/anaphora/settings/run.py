@@ -26,7 +26,7 @@ MOST_WEIGHTS = 2e9  # maximum number of encoder weights; with gradients and opti
 
 @dataclass(kw_only=True)
 class MovedData:
-    """Settings with the new paths of a resumed run's data; a path that is null has not changed.
+    """Settings that give the new paths of a resumed run's data; null keeps the old path.
 
     On the command line, `data.path=`, `data.also=` and `data.without=` set these paths if `resume=` is given.
     """

@@ -180,8 +180,8 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
     - `patch_flips`: share of items whose prediction becomes that of the other sentence of the minimal pair if the
       pronoun's attention weights are replaced by those in that sentence, aligned token by token; only pairs whose
       predictions are both right and differ are used, and their lengths may differ.
-    - `exchange_flips`: share of items, of those with a correct prediction and a distractor, whose prediction becomes
-      the distractor if the attention weights on antecedent and strongest distractor are exchanged.
+    - `exchange_flips`: among the items with a correct prediction and a distractor, share of items whose prediction
+      becomes the distractor if the attention weights on antecedent and strongest distractor are exchanged.
     - `pronoun_specificity`: mean attention weight from the pronoun to the antecedent, divided by the mean of the
       largest attention weight from any other word to the antecedent.
 

@@ -66,7 +66,7 @@ class RunRecord:
         groups: values of the measures for each language and group of items; empty unless the run is finished.
         head: layer and index of the chosen head. None if heads were not scored or the run is not finished.
         seconds: training time in seconds; None if the run was not trained or is not finished.
-        measured_on: hashes of the measured items and of the measuring code; empty unless the run is finished.
+        measured_on: hashes of the evaluated items and of the evaluation code; empty unless the run is finished.
     """
 
     cell: str

@@ -154,7 +154,7 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
     """Read the stored results of all jobs.
 
-    Cells that `plan.only` leaves out are not measured again. If the data or the measuring code have changed since such
+    Cells that `plan.only` leaves out are not measured again. If the data or the evaluation code have changed since such
     a cell was measured, its results cannot be compared with the new ones: its runs get the status "unfinished", and a
     message that names the cell is printed.
 

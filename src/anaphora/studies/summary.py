@@ -283,7 +283,7 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
     """Return the values over seeds whose median, lowest or highest value a rule bounds.
 
-    `groups` are those of `_rule_sides`: the values of the second group, if there is one, are subtracted from those of
+    `groups` is a result of `_rule_sides`; if it has a second group, this group's values are subtracted from those of
     the first group.
     """
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)

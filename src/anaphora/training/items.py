@@ -1,7 +1,7 @@
 """Items of a training run: texts, with or without labels, or examples (pronouns with candidates).
 
-They are encoded with the vocabulary of the run and divided into batches. In control runs, the labels (antecedents) are
-replaced by random or by the nearest candidates.
+They are encoded with the vocabulary of the run and divided into batches. In control runs, the labels, which are the
+antecedents, are replaced with random candidates or with the nearest candidate.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ class RunCSVLogger(Logger):
     """Logger that writes every metric to the run's `curves/metrics.csv`, with TensorBoard tags as columns.
 
     Unlike Lightning's logger, it rewrites the whole file atomically, at each validation. There is a row for the first
-    step, for every tenth step, for each validation and for the final metrics. A resumed run retains the rows up to the
-    checkpoint, but not the final one.
+    step, for every tenth step, for each validation and for the final metrics. When a run is resumed, the rows up to the
+    checkpoint are kept, without the final metrics.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:

@@ -107,16 +107,16 @@ class CausalTests:
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean of `values` over the items of a mask, and its interval, clipped to `bounds`.
+        """Return the mean of `values` over the items selected by `items`, and its interval, clipped to `bounds`.
 
         Both are None if the mask selects no items.
         """
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy, and its interval, over the items of a mask; both are None without items.
+        """Return the drop in task accuracy over the items selected by the mask `items`, and its interval.
 
-        `right` is the correctness of the answers after an edit, (N,).
+        Both are None if the mask selects no items. `right` is the correctness of the answers after an edit, (N,).
         """
         return self.mean(self.right - right, items)
 
@@ -287,11 +287,12 @@ class CausalTests:
 def knockout_cell(
     tests: CausalTests, knocked: Mapping[str, Mapping[str, KnockedOut]], items: Bools
 ) -> dict[str, Knockout]:
-    """Return the drop in task accuracy from each knockout on the items of a mask, keyed by scope, with intervals.
+    """Return the drops in task accuracy from the knockouts, with intervals, keyed by scope (set of edited heads).
 
-    The drop for each kind of edge is a mean over the items that have such an edge (a pronoun that is itself the cue has
-    none to the cue). `gold_minus_matched` subtracts the drop from a control edge, over the items that have it; of
-    `MATCHED_EDGES`, the kind with the largest drop is taken.
+    Each drop is a mean over those items selected by the mask `items` that have an edge of the given kind; if the
+    pronoun is the cue, an item has no edge to the cue. `gold_minus_matched` is the drop for the antecedent's edge minus
+    the drop for a control edge, over the items that have the control edge. Of the kinds of control edges in
+    `MATCHED_EDGES`, the one with the largest drop is used.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -322,7 +323,7 @@ def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items:
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the drop in task accuracy if the best k heads are ablated together, on the items of the mask `items`.
+    """Return the drop in task accuracy if the best k heads are ablated together, over the items selected by `items`.
 
     The result also has the spread of the drops if random sets of heads are ablated instead.
     """

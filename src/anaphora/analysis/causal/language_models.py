@@ -274,6 +274,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Return whether a run answers by its masked-LM output, because it has no prediction head for candidates."""
+    """Return whether a run's answers come from its masked-LM output, since no prediction head scores candidates."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction) and not run.is_encoder_alone

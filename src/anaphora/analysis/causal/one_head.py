@@ -71,7 +71,7 @@ def one_head(tests: CausalTests) -> OneHead:
 def head_level_cell(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
 ) -> HeadLevel:
-    """Return how answers to the items of the mask `items` change if the pronoun's attention is edited in one head."""
+    """Return how answers to the items selected by `items` change if the pronoun's attention is edited in one head."""
     antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
     patched = aligned_patch_cell(tests, patch.aligned, items)
     exchanged = items & alone.exchange.items
@@ -101,8 +101,8 @@ def head_level_cell(
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
     """Return the drops in task accuracy after two edits: of the antecedent's edge, and of the pronoun's other edges.
 
-    The drops are means over the items of the mask `items`, in percentage points. They and their intervals are keyed by
-    the names of the fields of `RemovedMass`, such as "antecedent_points" and "antecedent_interval".
+    The drops are means over the items selected by the mask `items`, in percentage points. They and their intervals are
+    keyed by the names of the fields of `RemovedMass`, such as "antecedent_points" and "antecedent_interval".
     """
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):

@@ -142,10 +142,10 @@ class Control:
     Attributes:
         run, seed: name and seed of the trained control.
         languages: accuracies by language and cue category (`kind`, or "all").
-        as_expected: whether the result is the expected one; None if the measured items cannot show it.
+        as_expected: whether the result is the expected one; None if the evaluated items cannot show it.
         expected, observed: expected and observed result in words.
-        measured_on: hashes of the weights of the original run, of the measured items and of the code. None in files of
-            earlier versions; the control then counts as not trained.
+        measured_on: hashes of the weights of the original run, of the evaluated items and of the evaluation code. None
+            in files of earlier versions; the control then counts as not trained.
     """
 
     run: str

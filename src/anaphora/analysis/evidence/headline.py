@@ -106,7 +106,7 @@ class Headline(Measurement):
 
     @property
     def measured_on(self) -> MeasuredOn:
-        """Return the hashes of the run's weights, of the measured items and of the measuring code."""
+        """Return the hashes of the run's weights, of the evaluated items and of the evaluation code."""
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
@@ -153,7 +153,7 @@ def measure_headline(
     Raises:
         UserError: there are no development items, none of them is a main item (`Example.is_main`) that can be scored
             (unless `chosen` is given), no item of `measured` can be scored, an item's antecedents are not among the
-            candidates that its cue may select (`Example.focal`), or the model has no attention maps.
+            candidates that its cue distinguishes (`Example.focal`), or the model has no attention maps.
     """
     if not development:
         raise UserError(
@@ -214,7 +214,7 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
     Each batch's attention rows are freed after scoring.
 
     Raises:
-        UserError: the split is empty, an item's antecedents are not among the candidates that its cue may select
+        UserError: the split is empty, an item's antecedents are not among the candidates that its cue distinguishes
             (`Example.focal`), or the model has no attention maps.
     """
     numbers: list[int] = []

@@ -124,7 +124,7 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
 
 
 def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
-    """Return the hashes of a run's weights, of the development and evaluated items, and of the measuring code."""
+    """Return the hashes of a run's weights, of the development and evaluated items, and of the evaluation code."""
     return MeasuredOn(weights=weights_digest(run), data=items_digest(splits), code=analysis_code_digest())
 
 
@@ -241,5 +241,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """Return about `most` evenly spaced main items (`Example.is_main`); items of the same group are kept together."""
+    """Return an evenly spaced sample of approximately `most` main items (`Example.is_main`), in whole groups."""
     return sample_quads([example for example in examples if example.is_main], most)

@@ -231,10 +231,10 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 
 
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
-    """Return each head's macro candidate accuracy on the development split by language, (L, H).
+    """Return each head's macro-averaged candidate accuracy on the development split, (L, H), keyed by language.
 
-    The accuracies are NaN in layers without attention. The result is None if the table is missing, damaged, of an
-    earlier version, or was not written with this evidence.
+    The accuracies are NaN in layers without attention. The result is None if the table is missing, damaged, from an
+    earlier version, or does not belong to this evidence.
     """
     path, grids = _development_table(folder), dict[str, NDArray[np.float64]]()
     try:

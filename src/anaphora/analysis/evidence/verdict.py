@@ -279,7 +279,7 @@ def _controls(trained: int) -> VerdictRow:
 
 
 def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
-    """Return whether an accuracy is at most `NEAR_CHANCE` from chance; None if either value is unknown."""
+    """Return whether an accuracy is within `NEAR_CHANCE` of chance; None if either value is unknown."""
     return None if accuracy is None or chance is None else round(abs(accuracy - chance), 6) <= NEAR_CHANCE
 
 

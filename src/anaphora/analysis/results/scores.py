@@ -102,7 +102,7 @@ class Cell:
         minimal_pair_accuracy: share of minimal pairs in which the head is right on every item.
         open_accuracy: share of items in which a word of an antecedent gets the largest weight of all words except the
             pronoun.
-        focal_accuracy: candidate accuracy if only the candidates that the cue may select are compared.
+        focal_accuracy: candidate accuracy if only the candidates that the cue distinguishes are compared.
         antecedent_mass: mean weight of the head on the antecedent.
         lift: antecedent mass over the antecedent's share of the tokens.
         chance: mean share of candidates that are antecedents.

@@ -55,7 +55,7 @@ class HeadScores:
         kept: index of each scored item among the records, (N,).
         attending_layers: indices of the layers with attention.
         candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k per tied antecedent.
-        focal_accuracy: candidate accuracy if only the candidates that the cue may select are compared.
+        focal_accuracy: candidate accuracy if only the candidates that the cue distinguishes are compared.
         open_accuracy: accuracy among all words but the pronoun and special tokens; an antecedent's words are right.
         antecedent_mass: weight on all tokens of the antecedents, in [0, 1].
         lift: antecedent mass over the antecedents' share of the sentence's tokens; 1 for uniform attention.

@@ -159,8 +159,8 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     In each draw, the items of a minimal pair, one for each cue, exchange their antecedents; all pairs of a group, which
     differ in the order of the candidates, use the same permutation of the cues. A head that follows position, entity or
     a fixed association of cue and entity is thus at chance level. All other items, including pairs in which two items
-    have the same antecedent, get antecedents drawn among the candidates that the cue may pick. `pointed` holds the
-    strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
+    have the same antecedent, get antecedents drawn among the candidates that the cue distinguishes. `pointed` holds
+    the strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")

@@ -41,7 +41,7 @@ Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """Return the form of an example's mention, one of `FORMS`; "pronoun" if the factor `form` is another."""
+    """Return the form of an example's mention: the factor `form` if it is one of `FORMS`, otherwise "pronoun"."""
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
@@ -188,12 +188,13 @@ def selection_table(
         development: selections on the development split, on which heads are chosen.
         measured: selections on the evaluated split.
         untrained: for each untrained model, its selections on both splits.
-        by: names of factors (item attributes). For each value of a factor there are further rows, on the items with
-            this value; they use the same heads.
+        by: names of factors (item attributes). For each value of a factor, additional rows give the accuracy on the
+            evaluated items with this value. Heads are chosen on development items regardless of this value.
 
     Returns:
-        One row for each subset of items, selector (rule or head), choice set and form of mention (such as "pronoun").
-        Forms without items are left out; heads have no rows for forms without development items.
+        One row for each subset of items, selector (rule or head), choice set (`CHOICE_SETS`: the words from which a
+        selector chooses) and form of mention (such as "pronoun"). Forms without items are left out; heads have no rows
+        for forms without development items.
 
     Raises:
         ValueError: no candidate precedes the mention of an evaluated item.

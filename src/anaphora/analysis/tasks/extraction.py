@@ -51,7 +51,7 @@ class Selection:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of about `most` items, or this selection if `most` is None.
+        """Return a selection of approximately `most` items, or this selection if `most` is None.
 
         Groups of items, such as the items of one document, are selected as a whole and at even intervals.
         """
@@ -98,7 +98,7 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of about `most` items of a split (`Selection.limited`), or of all items if `most` is None.
+    """Return a selection of approximately `most` items of a split (`Selection.limited`); of all if `most` is None.
 
     Raises:
         UserError: the split is empty.
@@ -127,7 +127,7 @@ class ExtractedBatch:
 
 @dataclass(frozen=True)
 class Extractor:
-    """Extractor of attention rows from a selection of items."""
+    """Extractor of a run's attention rows for the pronouns of selected items or, in texts, for the query words."""
 
     run: Run
     selection: Selection

@@ -53,7 +53,8 @@ def bag_of_words(train: Sequence[Text], development: Sequence[Text], texts: Sequ
     """Return the labels predicted by a logistic regression on binary unigrams and bigrams of words.
 
     This strong baseline (Wang and Manning 2012) is fitted on the training split, with the penalty chosen on the
-    development split. With more than 1,000 training texts, a feature must occur in two. Chinese words are characters.
+    development split. If there are more than 1,000 training texts, features that occur in only one of them are dropped.
+    In Chinese, each character counts as a word.
     """
     from sklearn.feature_extraction.text import CountVectorizer
 

@@ -1,8 +1,8 @@
 """Texts encoded in chunks, for pre-training, classification, or extraction of the attention weights of words.
 
 Chunks have at most `longest` tokens, including the special tokens at both ends, and end between words if possible.
-Tokens are cached, since tokenizing ten million words takes long, but not those of a random tokenizer
-(`Tokenizer.is_random`).
+Tokens are cached, since tokenizing ten million words takes long; the tokens of a random tokenizer
+(`Tokenizer.is_random`) are not.
 """
 
 from __future__ import annotations

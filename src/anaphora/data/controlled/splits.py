@@ -49,7 +49,7 @@ def generator(seed: int, *purpose: str) -> random.Random:
 
 @dataclass(frozen=True, kw_only=True)
 class Holdout:
-    """Words of a language, divided at random into sets (cosets) that the splits use differently."""
+    """Words of a language, divided at random into sets, called cosets, that the splits use differently."""
 
     language: str
     selection: Mapping[str, tuple[tuple[Noun, ...], ...]]  # selection class -> coset -> nouns
@@ -61,7 +61,11 @@ class Holdout:
     invented_for_test: tuple[str, ...]
 
     def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
-        """Return the nouns of the class `kind` that may occur in a split with cues of the set (coset) `cue_coset`."""
+        """Return the nouns of class `kind` that may occur in a split together with cues of coset `cue_coset`.
+
+        Cosets are the five sets into which the nouns of a class, and its cues, are divided. Test uses the nouns of the
+        coset with the same index, dev those of the next coset, and training those of the other three.
+        """
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
         return _items_of(self.selection[kind], allowed)
@@ -147,9 +151,9 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
-    """Form four groups of held-out nouns and one group of other nouns, the shared group, from five sets (cosets).
+    """Form four groups of held-out nouns and one group of other nouns, the shared group, from five cosets of nouns.
 
-    The groups are at first the five sets; the fifth one is the shared group. Nouns are then moved into or out of the
+    The groups are at first the five cosets; the fifth one is the shared group. Nouns are then moved into or out of the
     shared group until it has the share `shared` of all nouns. A larger share never adds a noun to a held-out group.
     """
     *first, last = (list(coset) for coset in cosets)

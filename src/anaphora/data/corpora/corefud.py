@@ -43,9 +43,10 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the files at `data.path`, and the splits of those in a folder whose names end in train, dev or test.
+    """Return the CoNLL-U files at `data.path`, and the splits according to their names.
 
-    Subfolders are not searched.
+    If `data.path` is a folder, the split of each file whose name ends in train, dev or test, such as "en-train.conllu",
+    is returned; subfolders are not searched. A single file has no split.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():

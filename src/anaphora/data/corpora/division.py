@@ -95,7 +95,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, plain or gzipped (.gz), with its line ends and without a byte-order mark.
+    """Return the text of a UTF-8 file, plain or gzipped (.gz); keep its line endings, and remove a byte-order mark.
 
     Raises:
         UserError: the path is a folder, or the file is empty, not UTF-8, an incomplete gzip file, or contains a NUL

@@ -64,9 +64,9 @@ def _example(row: Row) -> Example:
 
 
 def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (location, block) for every block; the location is that of its first line, such as "file, line 6".
+    """Yield (location, item) for every block of four lines; the location is its first line, such as "file, line 6".
 
-    A block is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
+    An item is a dictionary with `number` (index in the file, from 0), `text`, `pronoun`, `names` (a list) and `answer`.
 
     Raises:
         UserError: the file does not consist of four-line blocks, a block has fewer than two candidates, or an answer is
@@ -91,7 +91,10 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """Build the example of a block whose sentence has [MASK] in place of the pronoun; `BLANK` replaces [MASK]."""
+    """Build an example from an item (`four_line_items`) whose sentence has [MASK] in place of the pronoun.
+
+    In the text of the example, [MASK] is replaced by `BLANK`.
+    """
     if row["text"].count(_MASK) != 1:
         raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")
     text = " ".join(row["text"].replace(_MASK, BLANK).split())

@@ -1,7 +1,8 @@
 """Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the Hugging Face Hub.
 
-Rows without a label or text, and texts with placeholders, are dropped, as are dev texts that are in test, and training
-texts that are repeated or in dev or test: a quarter of ChnSentiCorp's dev texts are in train.
+Rows without a label or text, texts with placeholders for words, and repeated training texts are dropped. So are dev
+texts that also occur in test, and training texts that also occur in dev or test; in ChnSentiCorp, a quarter of the dev
+texts also occur in train.
 """
 
 from __future__ import annotations

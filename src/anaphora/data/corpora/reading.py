@@ -222,7 +222,7 @@ def check_written(field: str, text: str, span: Span, words: str) -> None:
     """Check that a text has the given words at a span, since offsets may wrongly count bytes or UTF-16 units.
 
     Raises:
-        UserError: the span covers other characters, or cuts a word; the message names `field`.
+        UserError: the span covers other characters, or starts or ends inside a word; the message names `field`.
     """
     start, end = span
     if text[start:end] != words:

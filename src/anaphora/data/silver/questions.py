@@ -257,8 +257,9 @@ def _gender(form: str) -> str:
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the items of each split, and a report on dropped paragraphs.
 
-    Only documents in English are used, and given names are learned from those of all splits; all items of a document
-    are in the same split. `MAX_FIRST_RATIO` limits the number of items whose antecedent is the first candidate.
+    Only English documents are used. The list of given names is collected from the documents of all splits. All items of
+    a document are in the same split. `MAX_FIRST_RATIO` limits the number of items whose antecedent is the first
+    candidate.
 
     Raises:
         UserError: `plain_text.read` rejects the text, no male or no female given name is found, or there is no training

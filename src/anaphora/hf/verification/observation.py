@@ -110,10 +110,9 @@ class AttentionInSteps(TorchFunctionMode):
 
 
 class SingleOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Dispatch mode that passes every operation to `run`, and composite ones as the operations that they consist of.
+    """Dispatch mode that passes every operation to `run`; composite operations are first decomposed.
 
-    In inference mode, and for tensors that were created in it, torch does not divide composite operations, such as the
-    matrix product of tensors of any shape.
+    In inference mode, and for tensors created in it, torch does not decompose composite operations such as `matmul`.
     """
 
     def __torch_dispatch__(

@@ -88,7 +88,7 @@ def heat_map_figure(
         attending: role of the word whose row is framed, one of `FRAMED_ROLES`.
 
     Raises:
-        UserError: no words, invalid weights, or an index outside the sentence.
+        UserError: there are no words, the weights are invalid, or an index is outside the sentence.
     """
     count = len(words)
     values = _weights(weights, (count, count))
@@ -164,7 +164,7 @@ def pronoun_row_figure(
         room: maximum width of the figure in inches, beyond which the sentence wraps.
 
     Raises:
-        UserError: no words, invalid weights, or an index outside the sentence.
+        UserError: there are no words, the weights are invalid, or an index is outside the sentence.
     """
     roles = WordRoles(len(words), pronoun, antecedents, distractors, attending)
     strip = _SentenceStrip(words, weights, roles, style.TEXT + 1)

@@ -196,9 +196,10 @@ def spread_labels(heights: list[float], gap: float, low: float, high: float) -> 
 
 
 def scale_end(greatest: float) -> float:
-    """Return the upper end of a colour scale: 1, or the greatest weight if it is higher.
+    """Return the upper end of a colour scale: 1, or the greatest weight if it is greater than 1.
 
-    A weight thus has the same colour in every figure. Weights exceed 1 only in matrices whose rows do not sum to 1.
+    A weight thus has the same colour in all figures without weights above 1. Weights exceed 1 only in matrices whose
+    rows do not sum to 1.
     """
     return max(1.0, greatest)
 
@@ -210,7 +211,8 @@ NARROWEST_TITLE = 3.4
 def wrapped_title(title: str, room: float = style.DOUBLE_COLUMN - 0.3, least: float = NARROWEST_TITLE) -> str:
     """Wrap a title at spaces or between Chinese characters, in lines of at most max(`room`, `least`) inches.
 
-    The lines of a sentence are balanced, so that no single word is left over.
+    Each sentence, which is a line of `title`, is wrapped into lines of similar length, to avoid a single word on the
+    last line.
     """
     lines = []
     for sentence in title.split("\n"):
@@ -269,7 +271,7 @@ def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[i
     """Return one or more word indices as a sorted list.
 
     Raises:
-        UserError: no index, or an index outside 0 to `count` - 1.
+        UserError: there is no index, or an index is outside 0 to `count` - 1.
     """
     indices = [int(entry)] if isinstance(entry, int | np.integer) else sorted(int(index) for index in entry)
     if not indices or any(not 0 <= index < count for index in indices):
@@ -298,15 +300,16 @@ def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) ->
 class WordRoles:
     """Roles of the W words of a sentence: pronoun, antecedent or other candidate.
 
-    A word with two roles counts as the pronoun or else as the antecedent.
+    If a word has several roles, the pronoun takes precedence over the antecedent, and the antecedent over other
+    candidates.
 
     Args:
-        pronoun: index of the pronoun (or other attending word), or indices of all its words; None to mark none.
+        pronoun: index of the pronoun (or of another query word), or indices of all its words; None to mark none.
         antecedents, distractors: word indices of each correct candidate, and of each other candidate.
-        attending: role name of the attending word, one of `FRAMED_ROLES`.
+        attending: role name of the query word, one of `FRAMED_ROLES`.
 
     Raises:
-        UserError: an index outside the sentence, or a candidate without words.
+        UserError: an index is outside the sentence, or a candidate has no words.
     """
 
     def __init__(

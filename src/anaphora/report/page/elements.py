@@ -166,7 +166,7 @@ class ShadedSentence:
 
     Attributes:
         identity: id of the sentence in the page's explorer; None if it is not shown there.
-        factors: category (`kind`) and type of the cue, such as causality, as one text; empty if unknown.
+        factors: category (`kind`) and type of the cue in one string; empty if unknown.
         answer: text of the model's answer; a dash if the model gives none.
     """
 

@@ -296,5 +296,5 @@ def axis_names() -> dict[str, str]:
 
 
 def verdict_counts() -> dict[str, str]:
-    """Return the display name of each verdict (holds, not so, open), in the form used inside a sentence."""
+    """Return the display name of each verdict ("holds", "not so" or "open") in lower case."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}

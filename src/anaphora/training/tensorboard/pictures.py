@@ -299,7 +299,7 @@ def _role_colour(role: str | None) -> str:
 
 
 def _weight_colours(weights: NDArray[np.floating]) -> NDArray[np.uint8]:
-    """Return RGB colours, (...) -> (..., 3), by the square root of the weight, so that small weights are visible."""
+    """Convert weights (...) to RGB colours (..., 3) on a square-root scale, on which small weights are visible."""
     ramp_indices = (np.sqrt(np.clip(weights, 0, 1)) * (len(_COLOUR_RAMP) - 1)).round().astype(np.int64)
     shades: NDArray[np.uint8] = _COLOUR_RAMP[ramp_indices]
     return shades

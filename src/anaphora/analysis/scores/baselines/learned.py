@@ -181,8 +181,8 @@ def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], lis
 def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[list[str]]]) -> Policy:
     """Return a logistic regression on hashed features that separates antecedents from the other candidates.
 
-    It is fitted on the candidates that the cue may select (`Example.focal`), in at most `_MAX_RANKER_ITEMS` items. If
-    all or none of them are antecedents, the result is `random_choice`.
+    It is fitted on the candidates that the cue distinguishes (`Example.focal`), in at most `_MAX_RANKER_ITEMS` items.
+    If all or none of them are antecedents, the result is `random_choice`.
     """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier

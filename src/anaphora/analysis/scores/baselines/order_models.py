@@ -65,7 +65,7 @@ def fit_order_models(
 
     Args:
         splits: training items and N test items of each language. Each item has one antecedent, and two candidates that
-            the cue may select.
+            the cue distinguishes.
         tokenizer: tokenizer whose tokens are used as words.
 
     Returns:
@@ -123,7 +123,7 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
 
 
 def is_of_two(example: Example) -> bool:
-    """Return whether an item has one antecedent, and two candidates that the cue may pick (`Example.focal`)."""
+    """Return whether an item has one antecedent, and two candidates that the cue distinguishes (`Example.focal`)."""
     return len(example.focal) == 2 and len(example.antecedents) == 1
 
 
@@ -137,7 +137,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _named(example: Example) -> dict[int, int]:
-    """Return the start of the mention by which candidates are ordered, for each candidate that the cue may select.
+    """Return the start of the mention by which candidates are ordered, for each candidate that the cue distinguishes.
 
     This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
     sentence that reports the event.
@@ -184,13 +184,13 @@ def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
 
 
 def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Predict the antecedent of each test item from the training items with the same wording, (N,).
+    """Return a score (N,) for each test item from the training items with the same wording.
 
-    The prediction is the number of these training items in which the second name is the antecedent, minus the number of
-    those in which the first name is.
+    The score is the number of these training items in which the second name is the antecedent, minus the number in
+    which the first name is. A positive score thus predicts the second name.
 
     Args:
-        factors: names of the factors that identify a wording.
+        factors: names of the factors whose values together define a wording.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:

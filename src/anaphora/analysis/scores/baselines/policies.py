@@ -110,7 +110,7 @@ def positional_scores(example: Example) -> Floats:
 
 
 def focal_shares(scores: Floats, example: Example) -> Floats:
-    """Return the correctness of P shortcuts that choose among the candidates that the cue may select, (P,).
+    """Return the correctness of P shortcuts that choose among the candidates that the cue distinguishes, (P,).
 
     If several of these candidates (`Example.focal`) tie for the highest score, the correctness is the share of
     antecedents among them.

@@ -134,10 +134,10 @@ def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
 
 
 def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of each shortcut's choice among the candidates that the cue may select (`Example.focal`).
+    """Return the correctness of each shortcut's choice among the candidates that the cue distinguishes.
 
-    Learned shortcuts are fitted on the training items with the same language and cue category (`kind`) that have an
-    antecedent. The choice is wrong for a test item without an antecedent.
+    These candidates are `Example.focal`. Learned shortcuts are fitted on the training items with the same language and
+    cue category (`kind`) that have an antecedent. The choice is wrong for a test item without an antecedent.
 
     Returns:
         Correctness (N,) by name of the shortcut; NaN if it does not apply to an item. Learned shortcuts need training
@@ -157,7 +157,7 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
     """Return the correctness of the shortcuts that are not fitted, (N,), keyed by the name of the shortcut.
 
-    The choice is among the candidates that the cue may select (`Example.focal`).
+    The choice is among the candidates that the cue distinguishes (`Example.focal`).
     """
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
