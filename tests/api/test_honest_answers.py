@@ -62,6 +62,13 @@ def test_unknown_words_are_named_beside_the_answer_and_an_unreadable_sentence_ge
         assert not any("trust" in note for note in notes)
 
 
+def test_an_unknown_character_that_cannot_be_seen_is_named_by_its_code_point() -> None:
+    (answer,) = anaphora.load().answers(
+        [("Anna thanked Em\u00adma because she was kind.", "she", ["Anna", "Em\u00adma"])]
+    )
+    assert "“U+00AD”" in (answer.warning or "")
+
+
 def test_an_answer_about_a_text_in_another_language_is_not_to_be_trusted() -> None:
     run = anaphora.load()
     text = "Anna dankte Emma, weil sie ihr geholfen hatte."
