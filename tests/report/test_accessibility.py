@@ -16,8 +16,10 @@ import anaphora
 from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.translation import spoken_in
-from anaphora.report.page.elements import ReportRun
+from anaphora.report.figures.maps import QuadCell
+from anaphora.report.page.elements import FigureElement, ReportRun
 from anaphora.report.page.explorer import attention_entry
+from anaphora.report.page.sections.heads import quads_section
 from anaphora.report.page.write import write_attention_page, write_report
 
 PACKAGE = Path(anaphora.__file__).parent
@@ -77,6 +79,22 @@ def test_regions_of_several_runs_have_names_of_their_own(html: str) -> None:
     names = [" ".join(texts[one] for one in ids.split()) for ids in named]
     assert len(names) > 20 and len(set(names)) == len(names)
     assert 'role="region"' not in html, "every table and figure that scrolls would be a landmark"
+
+
+def test_a_quad_is_told_as_written_with_the_weight_of_each_candidate(evidence: Evidence) -> None:
+    cell = QuadCell(
+        words=["[CLS]", "Ann", "Lee", "met", "Emma"],
+        weights=[0.1, 0.2, 0.3, 0.0, 0.4],
+        pronoun=3,
+        antecedents=[[1, 2]],
+        distractors=[4],
+        text="Ann Lee …",
+    )
+    section = quads_section(ReportRun(name="one", evidence=evidence, quads=[("en", "set", [cell] * 4)]))
+    (figure,) = section.elements
+    assert isinstance(figure, FigureElement)
+    told = "“Ann Lee …”: antecedent “Ann Lee” 0.50 and other candidate “Emma” 0.40"
+    assert figure.alt == f"English, set cues: {told}; {told}; {told}; {told}"
 
 
 def test_every_heading_of_a_table_says_what_it_is_of(html: str) -> None:

@@ -406,6 +406,7 @@
   queries.forEach((query, place) => {
     const button = element("button", "", query);
     button.type = "button";
+    button.lang = upright(query) ? "zh" : "en";
     button.setAttribute("role", "radio");
     button.addEventListener("click", () => follow(place));
     at("rows").append(button);

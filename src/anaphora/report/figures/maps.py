@@ -58,6 +58,7 @@ class QuadCell:
     antecedents: CandidateWords
     distractors: CandidateWords
     label: str = ""
+    text: str = ""  # as it is written
 
     def antecedent_is_strongest(self) -> bool:
         """Return whether an antecedent gets more weight, summed over its words, than every other candidate."""

@@ -123,6 +123,7 @@ def _quad_cell(record: AttentionRecord, head: Head, order: int) -> QuadCell:
         antecedents=antecedents,
         distractors=distractors,
         label=(_("cue: {cue} · order {order}") if cue else _("order {order}")).format(cue=cue, order=order),
+        text=record.example.text,
     )
 
 

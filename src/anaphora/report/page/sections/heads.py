@@ -11,7 +11,7 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_, _
 from anaphora.report import titles
 from anaphora.report.figures import heads, maps, pictures, style
-from anaphora.report.figures.sheet import MIN_PRINTED_WEIGHT
+from anaphora.report.figures.sheet import MIN_PRINTED_WEIGHT, WordRoles
 from anaphora.report.numbers import NOT_MEASURED, format_percent, with_minus
 from anaphora.report.page.elements import (
     FigureElement,
@@ -28,12 +28,14 @@ from anaphora.report.page.elements import (
 )
 from anaphora.report.page.explorer import pronoun_row
 from anaphora.report.wording import (
+    clauses,
     group_label,
     head_name,
     head_role_names,
     heads_listed,
     label,
     language_name,
+    listed,
     value_label,
 )
 
@@ -126,8 +128,8 @@ def quads_section(run: ReportRun) -> Section:
     """Return the section on quads (two cues, each with both orders of the candidates), with one figure per quad."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
-        sentences = " ".join(f"“{' '.join(cell.words)}”" for cell in cells)
-        summary = _("{group}: {text}").format(group=group_label(language, kind), text=sentences)
+        told = clauses([_told(cell, language) for cell in cells])
+        summary = _("{group}: {text}").format(group=group_label(language, kind), text=told)
         title = titles.quad_title(cells, language, kind, run.evidence.head.position)
         name = f"quad_{language}_{kind}"
         elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
@@ -141,6 +143,22 @@ def quads_section(run: ReportRun) -> Section:
         elements=elements,
         missing=_("No picture: the measured sentences have no quads, or only octads."),
     )
+
+
+def _told(cell: maps.QuadCell, language: str) -> str:
+    """Return a sentence of a quad in words, with the weight of each candidate."""
+    gap = "" if language == "zh" else " "
+    weights = np.asarray(cell.weights, dtype=np.float64)
+    roles = WordRoles(len(cell.words), cell.pronoun, cell.antecedents, cell.distractors)
+    mentions = [(_("antecedent"), entry) for entry in roles.antecedents]
+    mentions += [(_("other candidate"), entry) for entry in roles.distractors]
+    shares = [
+        _("{role} “{words}” {share}").format(
+            role=role, words=gap.join(cell.words[word] for word in entry), share=f"{weights[entry].sum():.2f}"
+        )
+        for role, entry in mentions
+    ]
+    return _("“{text}”: {shares}").format(text=cell.text or gap.join(cell.words), shares=listed(shares))
 
 
 def alignment_section(run: ReportRun) -> Section:
