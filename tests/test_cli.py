@@ -66,6 +66,14 @@ WRONG = [
     ("evaluate", ("items",), "items: write items=..."),
     ("evaluate", ("-m", "items=1,2"), "as in seed=3; only train, demo and study have options of Hydra"),
     ("train", ("data=jsonl", f"data.path=/{'x' * 5000}"), "File name too long"),
+    ("train", ("seed=1,2",), "seed=1,2: one run for each value needs -m; a list needs brackets"),
+    ("train", ("--resolve",), "--resolve changes only how settings are printed: write --cfg job too"),
+    ("train", ("--package", "model"), "--package changes only how settings are printed: write --cfg job too"),
+    ("train", ("--experimental-rerun=file", "seed=1"), "--experimental-rerun=file: did you mean experiment=file?"),
+    ("train", ("hydra.run.dir=/nowhere", "name=x"), "hydra.run.dir=/nowhere moves no run"),
+    ("train", ("-cp", "nowhere", "name=x"), "--config-path (nowhere): there is no such folder"),
+    ("train", ("recipe=small", "task=masked_lm"), "task=masked_lm sets task/prediction to none, but recipe=small sets"),
+    ("train", ("task.own_token_weight=2",), "task.own_token_weight=2 has no effect while task.own_token is 0"),
 ]
 
 

@@ -36,7 +36,7 @@ from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes, until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings import help as help_texts
-from anaphora.settings.arguments import CONFIGS, default_groups, settings_from
+from anaphora.settings.arguments import CONFIGS, default_groups, divided, settings_from
 from anaphora.settings.run import Config
 from anaphora.settings.typed import error_message, resolve
 
@@ -161,7 +161,7 @@ def run_command(name: str) -> None:
         one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
         if {"--help", "-h"} & set(sys.argv[1:]):
-            print(help_of(command, [word for word in sys.argv[1:] if "=" not in word and not word.startswith("-")]))
+            print(help_of(command, [word for word in divided(sys.argv[1:])[0] if "=" not in word]))
             return
         if command.is_composed:
             help_texts.check_arguments(sys.argv[1:], command.schema, groups=default_groups(name))
@@ -202,7 +202,7 @@ def help_of(command: Command, topics: Sequence[str] = ()) -> str:
 
 def _run_composed(command: Command) -> None:
     """Compose the settings with Hydra, and run the command once or for each job of a sweep."""
-    from anaphora.settings.compose import checked_resume, composed, with_quoted_texts
+    from anaphora.settings.compose import checked_resume, composed, for_hydra, with_quoted_texts
 
     register_commands()
     with user_errors_exit():
@@ -213,7 +213,7 @@ def _run_composed(command: Command) -> None:
         if not any(argument.lstrip("+~").startswith(("-", "hydra")) for argument in arguments):
             command.run(command.settings(composed(CONFIGS, command.name, arguments)))
             return
-    sys.argv[1:] = arguments
+        sys.argv[1:] = for_hydra(arguments)
     _run_hydra(command)
 
 
@@ -221,7 +221,7 @@ def _run_hydra(command: Command) -> None:
     """Pass the command line to Hydra, which runs sweeps and handles its own options."""
     from hydra import main as hydra_main
 
-    from anaphora.settings.compose import is_sweep_job, sweep_failures
+    from anaphora.settings.compose import check_effects, is_sweep_job, sweep_failures, typed_overrides
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises composition errors instead of printing them at length
 
@@ -229,6 +229,7 @@ def _run_hydra(command: Command) -> None:
         if is_sweep_job():
             return run_job(command, composed)
         with user_errors_exit():  # here too, since Hydra adds a message to exceptions that a job raises
+            check_effects(typed_overrides(), composed)
             return command.run(command.settings(composed))
 
     work.__module__ = f"anaphora.commands.{command.name}"  # Hydra derives the job's name from it
@@ -295,10 +296,11 @@ def run_job(command: Command, composed: DictConfig) -> Any:
     """
     from hydra.errors import HydraException
 
-    from anaphora.settings.compose import note_failure
+    from anaphora.settings.compose import check_effects, note_failure, typed_overrides
 
     try:
         with until_requeued():
+            check_effects(typed_overrides(), composed)
             return command.run(command.settings(composed))
     except (UserError, HydraException, OmegaConfBaseException) as error:
         note_failure(error_message(error))

@@ -15,13 +15,14 @@ from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
 from anaphora.base.errors import UserError
+from anaphora.cli import register_commands
 from anaphora.commands.controls import TrainedControls
 from anaphora.commands.cross_validate import CrossValidation
-from anaphora.settings.compose import checked_resume, with_quoted_texts
+from anaphora.settings.compose import checked_resume, composed, for_hydra, with_quoted_texts
 from anaphora.settings.data import PlainText
 from anaphora.settings.model import prediction as prediction_settings
 from anaphora.settings.run import Config, config_yaml, read_config
-from anaphora.settings.typed import construct, resolve
+from anaphora.settings.typed import construct, error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.settings.vocabulary import WordVocabulary
 from anaphora.studies.plan import StudyPlan
@@ -434,3 +435,46 @@ def test_the_place_of_data_beside_resume_is_that_of_moved_data() -> None:
     assert checked_resume(typed[1:]) == typed[1:]
     lists = ["resume=outputs/own", "data.also=[a.txt]", "data.without=[b.jsonl]"]
     assert checked_resume(lists) == [lists[0], "resume_data.also=[a.txt]", "resume_data.without=[b.jsonl]"]
+
+
+def test_hydra_gets_its_options_last_and_a_place_of_settings_as_an_absolute_path() -> None:
+    typed = ["seed=1,2", "-m", "--config-dir", "mine", "name=a", "--info", "optimizer.steps=3"]
+    assert for_hydra(typed) == ["seed=1,2", "name=a", "optimizer.steps=3", "-m", "--config-dir", "mine", "--info"]
+    assert for_hydra(["-i", "defaults", "seed=1"]) == ["seed=1", "-i", "defaults"]
+    assert for_hydra(["-cp", "."]) == ["-cp", str(Path.cwd())]
+    assert for_hydra(["--config-path=."]) == [f"--config-path={Path.cwd()}"]
+    moved = ["hydra.run.dir=there", "hydra.job.chdir=true"]
+    assert for_hydra(moved) == moved
+
+
+def test_a_file_of_settings_without_its_package_is_told_the_line_that_it_lacks(
+    tmp_path: Path, compose: Compose
+) -> None:
+    folder = Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+    (folder / "experiment" / "mine.yaml").write_text("optimizer:\n  steps: 3\n")
+    with pytest.raises(HydraException) as caught:
+        compose("experiment=mine", folder=folder)
+    assert error_message(caught.value) == (
+        "experiment/mine.yaml: settings of several groups need the first line '# @package _global_' in this file"
+    )
+
+
+def test_a_chosen_file_whose_values_a_recipe_replaces_is_reported(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+    (folder / "model" / "thin.yaml").write_text("width: 32\ndropout: 0.2\n")
+    register_commands()
+    assert composed(folder, "train", ["model=thin"]).model.width == 32
+    with pytest.raises(UserError, match=r"^model=thin sets model.width to 32, but recipe=small sets it to 64: write"):
+        composed(folder, "train", ["model=thin", "recipe=small"])
+    both = composed(folder, "train", ["recipe=small", "model=thin", "model.width=32"])
+    assert (both.model.width, both.model.dropout) == (32, 0.2)
+    composed(folder, "train", ["recipe=small", "experiment=compositions", "trainer=smoke", "data=short_text"])
+    composed(folder, "train", ["recipe=small", "task=masked_lm", "task/prediction=none"])
+
+
+def test_a_setting_that_needs_another_is_reported_unless_the_other_is_set_too() -> None:
+    register_commands()
+    with pytest.raises(UserError, match=r"heads=\[0\] has no effect while task.supervision.weight is 0"):
+        composed(CONFIGS, "train", ["task.supervision.heads=[0]"])
+    composed(CONFIGS, "train", ["task.supervision.heads=[0]", "task.supervision.weight=0"])
+    composed(CONFIGS, "train", ["task.masked_lm_weight=2", "task=masked_lm"])

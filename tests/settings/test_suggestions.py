@@ -10,8 +10,8 @@ import pytest
 
 from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS
-from anaphora.settings.arguments import default_groups
-from anaphora.settings.help import OPTIONS_OF_HYDRA, check_arguments, nearest, setting_keys
+from anaphora.settings.arguments import OPTIONS_OF_HYDRA, default_groups
+from anaphora.settings.help import check_arguments, nearest, setting_keys
 
 Script = Callable[..., tuple[int, str, str]]
 COMPOSED = [name for name, command in COMMANDS.items() if command.is_composed]

@@ -25,6 +25,16 @@ ENTRY = re.compile(r"""\s*(?:"[^"]*"|'[^']*')\s*(?=,|$)|[^,]+""")
 _INSTALLED = Path(__file__).parents[1] / "configs"
 CONFIGS = _INSTALLED if _INSTALLED.exists() else Path(__file__).parents[3] / "configs"
 """Folder of the YAML configurations, in the installed package or in the repository."""
+OPTIONS_OF_HYDRA = {
+    **dict.fromkeys(("--help", "-h", "--hydra-help", "--version", "--resolve", "--run", "-r", "--multirun", "-m"), 0),
+    **dict.fromkeys(("--shell-completion", "-sc"), 0),
+    **dict.fromkeys(("--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"), 1),
+    **dict.fromkeys(("--config-dir", "-cd", "--info", "-i"), 1),
+}
+"""Hydra's command-line options for `train`, `demo` and `study`, with the number of values that each takes.
+
+`--experimental-rerun` is not among them, because it needs a file that runs do not have.
+"""
 
 
 def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
@@ -68,6 +78,21 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
             lists.add(key)
         group[name] = read
     return construct(schema, plain, "")
+
+
+def divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Divide command-line arguments into those that set something, and Hydra's options with their values."""
+    others: list[str] = []
+    options: list[str] = []
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        values = OPTIONS_OF_HYDRA.get(argument.partition("=")[0])
+        (others if values is None else options).append(argument)
+        is_optional = argument in ("--info", "-i")  # its value is the name of a topic
+        if values and "=" not in argument and waiting and not (is_optional and re.search("^-|=", waiting[0])):
+            options.append(waiting.pop(0))
+    return others, options
 
 
 def given_twice(argument: str, key: str) -> UserError:

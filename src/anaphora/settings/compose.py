@@ -16,15 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.config_store import ConfigStore
+from hydra.core.default_element import GroupDefault
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import QuotedString, Sweep
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.settings.arguments import CONFIGS, ENTRY
+from anaphora.settings.arguments import CONFIGS, ENTRY, divided
 from anaphora.settings.run import Config, MovedData
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.settings.typed import error_message, resolve
@@ -38,6 +40,13 @@ _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, without the digest
 _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
 """Settings that hold the name or path of a file or folder."""
+_NEEDS = {
+    "task.masked_lm_weight": "task.masked_lm",
+    "task.own_token_weight": "task.own_token",
+    "task.supervision.layers": "task.supervision.weight",
+    "task.supervision.heads": "task.supervision.weight",
+}
+"""Settings that have no effect while another setting, the value, is 0."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
 """Types of parsed values that can be file or folder names; a list, dictionary or sweep holds several names."""
@@ -109,6 +118,45 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
     return resumed
 
 
+def for_hydra(arguments: Sequence[str]) -> list[str]:
+    """Return command-line arguments in the form that Hydra reads.
+
+    Options come last, because Hydra rejects settings on both sides of an option. A relative path after `--config-path`,
+    which Hydra would look for in the package, becomes absolute.
+
+    Raises:
+        UserError: an option that changes only printed settings is given without `--cfg`; `hydra.run.dir` is the only
+            setting of Hydra, and so has no effect; or the folder of `--config-path` does not exist.
+    """
+    settings, options = divided(arguments)
+    names = [option.partition("=")[0] for option in options]
+    for name in ("--resolve", "--package", "-p"):
+        if name in names and not {"--cfg", "-c"} & set(names):
+            raise UserError(f"{name} changes only how settings are printed: write --cfg job too")
+    of_hydra = [setting for setting in settings if setting.lstrip("+").startswith("hydra")]
+    if len(of_hydra) == 1 and "hydra.run.dir=" in of_hydra[0] and not {"--config-name", "-cn"} & set(names):
+        raise UserError(
+            f"{of_hydra[0]} moves no run, whose folder is output=... and name=...; with "
+            "hydra.job.chdir=true it becomes the folder that relative paths start from"
+        )
+    for place, option in enumerate(options):
+        name, equals, path = option.partition("=")
+        if name in ("--config-path", "-cp") and equals:
+            options[place] = f"{name}={_absolute(path)}"
+        elif name in ("--config-path", "-cp") and place + 1 < len(options):
+            options[place + 1] = _absolute(options[place + 1])
+    return [*settings, *options]
+
+
+def _absolute(path: str) -> str:
+    if path.startswith("pkg://"):
+        return path
+    folder = Path(path).expanduser().absolute()
+    if not folder.is_dir():
+        raise UserError(f"--config-path ({path}): there is no such folder")
+    return str(folder)
+
+
 def _bracketed(value: str, of_texts: bool) -> str:
     """Put a list in brackets; return null, references to other settings (`${...}`) and function calls unchanged.
 
@@ -154,17 +202,76 @@ def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig
 
     Raises:
         HydraException: an override is invalid.
+        UserError: an override has no effect (`check_effects`).
     """
     from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
 
     running = GlobalHydra.instance()
     outer, running.hydra = running.hydra, None  # Hydra allows one instance at a time
     try:
         with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
-            return compose(command, overrides=list(overrides))
+            settings = compose(command, overrides=list(overrides))
+            check_effects(overrides, settings)
+            return settings
     finally:
         running.hydra = outer
+
+
+def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
+    """Check that the overrides of a command have an effect on the composed settings.
+
+    The check must run while Hydra is initialised, because it reads the files of the chosen options of config groups. A
+    recipe or an experiment comes after the other groups, so its values replace those of a file chosen on the command
+    line, as in model=mine recipe=small. An experiment may replace the values of a recipe, because this is its purpose.
+
+    Raises:
+        UserError: a recipe or an experiment replaces a value of a chosen file; or a setting needs another one, which
+            is 0 and is not among the overrides.
+    """
+    split = [one.lstrip("+").partition("=") for one in overrides if not one.startswith("~")]
+    typed = {name: value for name, _, value in split}
+    for name, needed in _NEEDS.items():
+        if name in typed and needed not in typed and OmegaConf.select(settings, needed) == 0:
+            raise UserError(f"{name}={typed[name]} has no effect while {needed} is 0")
+    replacing = [f"{group}={typed[group]}" for group in ("recipe", "experiment") if group in typed]
+    for group, option in typed.items() if replacing else ():
+        if group in ("recipe", "experiment") or not re.fullmatch(r"[\w/]+", group):
+            continue
+        for name, wanted in _values_of_file(group, option).items():
+            place = name.replace("/", ".")
+            others = [one.replace("/", ".") for one in typed if one != group]
+            is_typed = any(place == one or place.startswith(f"{one}.") for one in others)
+            given = OmegaConf.select(settings, f"{place}.kind" if "/" in name else place)
+            if not is_typed and given != wanted and str(given) != str(wanted):
+                raise UserError(
+                    f"{group}={option} sets {name} to {wanted}, but {' '.join(replacing)} sets it to {given}: write "
+                    f"{name}={wanted} too, or leave {group}={option} out"
+                )
+
+
+def _values_of_file(group: str, option: str) -> dict[str, Any]:
+    """Return the values that the file of an option of a config group sets, keyed by the dotted name of the setting.
+
+    Variants that the file chooses, such as a prediction head, are keyed by their group. References to other settings
+    are left out. The result is empty if the option is no YAML file or sets values outside its group.
+    """
+    file = GlobalHydra.instance().config_loader().repository.load_config(f"{group}/{option}")  # type: ignore[attr-defined]
+    if file is None or file.is_schema_source or file.header["package"] is not None:
+        return {}
+    values: dict[str, Any] = {
+        default.group.lstrip("/"): default.value
+        for default in file.defaults_list
+        if isinstance(default, GroupDefault) and default.override and default.group is not None
+    }
+    values = {slot: kind for slot, kind in values.items() if slot in SLOTS and kind in VARIANTS[SLOTS[slot].settings]}
+    inner: list[tuple[str, Any]] = [(group.replace("/", "."), OmegaConf.to_container(file.config))]
+    while inner:
+        place, value = inner.pop()
+        if isinstance(value, dict):
+            inner += [(f"{place}.{name}", one) for name, one in value.items()]
+        elif "${" not in str(value):
+            values[place] = value
+    return values
 
 
 def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
@@ -188,9 +295,14 @@ def is_sweep_job() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
+def typed_overrides() -> list[str]:
+    """Return the overrides of the command that Hydra runs, or in a sweep those of the job; outside Hydra, none."""
+    return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
+
+
 def job_overrides() -> list[str]:
     """Return the overrides of the running sweep job that may change its results."""
-    return [override for override in HydraConfig.get().overrides.task if not override.startswith(_WITHOUT_EFFECT)]
+    return [override for override in typed_overrides() if not override.startswith(_WITHOUT_EFFECT)]
 
 
 def job_name(overrides: list[str]) -> str:

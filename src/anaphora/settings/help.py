@@ -23,18 +23,11 @@ from typing import Any
 from omegaconf import MISSING
 
 from anaphora.base.errors import UserError
-from anaphora.settings.arguments import CONFIGS, given_twice, inner_type
+from anaphora.settings.arguments import CONFIGS, divided, given_twice, inner_type
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _WIDTH = 100
 _COLUMN = 30  # column at which the meaning of a setting begins
-OPTIONS_OF_HYDRA = {
-    **dict.fromkeys(("--help", "-h", "--hydra-help", "--version", "--resolve", "--run", "-r", "--multirun", "-m"), 0),
-    **dict.fromkeys(("--shell-completion", "-sc"), 0),
-    **dict.fromkeys(("--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn"), 1),
-    **dict.fromkeys(("--config-dir", "-cd", "--experimental-rerun", "--info", "-i"), 1),
-}
-"""Hydra's command-line options for `train`, `demo` and `study`, with the number of values that each takes."""
 _CLOSE = 0.65
 _MOST_NAMED = 4
 
@@ -258,14 +251,12 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
             options are errors too.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
-    waiting = list(arguments)
+    waiting = list(arguments) if groups is None else divided(arguments)[0]
     lists: set[str] = set()
     while waiting:
         argument = waiting.pop(0)
         name, _, value = argument.partition("=")
-        if groups is not None and name in OPTIONS_OF_HYDRA:
-            del waiting[: 0 if "=" in argument else OPTIONS_OF_HYDRA[name]]
-        elif re.match(r"-*[^\W\d]", argument) and ("=" not in argument or argument.startswith("-")):
+        if re.match(r"-*[^\W\d]", argument) and ("=" not in argument or argument.startswith("-")):
             _check_option(argument, waiting[:1], keys, is_composed=groups is not None)
         elif not argument.startswith(("+", "hydra")) and "@" not in name:
             _check_key(name.lstrip("~"), keys)

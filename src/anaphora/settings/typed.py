@@ -213,7 +213,13 @@ def _type_name(hint: Any) -> str:
 def error_message(error: BaseException) -> str:
     """Return a one-line message for an error about a setting, with the allowed values if available."""
     message = one_line(error)
-    if type(error).__name__ == "OverrideParseException" or message.startswith("Ambiguous value"):
+    if several := re.fullmatch("Ambiguous value for argument '(.*)'", message):
+        name, _, values = several[1].partition("=")
+        message = (
+            f"{several[1]}: one run for each value needs -m; a list needs brackets: '{name}=[{values}]'; one text with "
+            f"commas needs quotes inside quotes: \"{name}='{values}'\""
+        )
+    elif type(error).__name__ == "OverrideParseException":
         message = re.sub("^Lexer\\w+: (.*)", r"Error parsing override '\1'", message)
         message += " (a value with spaces, punctuation or Chinese needs quotes inside quotes: \"text='...'\")"
     elif error.__cause__ is not None:
@@ -228,6 +234,10 @@ def error_message(error: BaseException) -> str:
     if plugin := _CLUSTER_PLUGIN.search(message):
         command = pip_install("'anaphora[cluster]'")
         return f"{plugin[1]}={plugin[2]} is not installed: {command}"
+    if no_package := re.search(r"In '([^']+/[^']+)': Key '(\w+)' not in", message):
+        file, key = no_package.groups()
+        if file.startswith(f"{key}/"):
+            return f"{file}.yaml: settings of several groups need the first line '# @package _global_' in this file"
     allowed = _allowed_values(error)
     unknown = re.search(r"Key '([^']+)' not in|Could not find '(?:[^']*/)?([^'/]+)'", message)
     if unknown and (close := difflib.get_close_matches(unknown[1] or unknown[2], allowed, n=1)):
