@@ -121,6 +121,22 @@ def test_rules_for_small_windows_are_not_for_paper(path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_with_the_readers_own_colours_maps_stay_readable_and_the_chosen_head_is_seen(
+    attention: str, tmp_path: Path
+) -> None:
+    body = """
+      for (const rule of [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]))
+        if (rule.media?.mediaText.includes("forced-colors")) rule.media.mediaText = "all";
+      await pause(300);
+      const chosen = document.querySelector('#choose-head [aria-checked="true"]');
+      const kept = (one) => getComputedStyle(one);
+      const word = kept(at("row-words").firstChild).forcedColorAdjust;
+      return [kept(at("map")).backgroundColor, word, kept(chosen).outlineWidth];
+    """
+    assert in_browser(attention, body, {"early": True}, tmp_path) == ["rgb(255, 255, 255)", "none", "3px"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_a_printed_page_of_one_sentence_has_its_row_and_its_map(attention: str, tmp_path: Path) -> None:
     body = f"{ON_PAPER} return ['row-words', 'map', 'choose-head', 'view-link'].map((name) => isShown(at(name)));"
     assert in_browser(attention, body, {"early": True}, tmp_path) == [True, True, True, False]
