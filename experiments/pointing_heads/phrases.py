@@ -216,7 +216,7 @@ ZH = Words(
     columns={
         "claim": "论断",
         "rule": "测什么，须达到多少",
-        "numbers": "测得的数 [95 % 区间]",
+        "numbers": "测得的数 [95% 区间]",
         "verdict": "结论",
         "type": "选中先行词，%",
         "items": "句数",
@@ -250,9 +250,9 @@ ZH = Words(
     brackets="（{text}）",
     span="{least} 到 {most}",
     copies="每种副本在日常句子上至少有 {everyday} 个，在 GAP 上至少有 {gap} 个，在其他语料上至少有 {corpora} 个。",
-    likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right} % 是先行词的似然更高；"
-    "它最好的头（第 {layer} 层第 {head} 头）在 {pointing} % 的句子里选中先行词。"
-    "敲除这个头的边以后，答对的有 {without} %。",
+    likelihoods="问 SmolLM2 代词指谁，{items} 个英语句子里有 {right}% 是先行词的似然更高；"
+    "它最好的头（第 {layer} 层第 {head} 头）在 {pointing}% 的句子里选中先行词。"
+    "敲除这个头的边以后，答对的有 {without}%。",
     controlled="内置语料，{kind}线索，{language}，{model}",
     kinds={"set": "集合", "role": "角色"},
 )

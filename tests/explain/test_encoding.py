@@ -226,7 +226,7 @@ def test_the_summary_averages_the_rows_of_a_pronoun_of_several_tokens_and_does_n
 
 
 def test_lines_in_chinese_are_filled_and_never_begin_with_a_closing_mark() -> None:
-    text = "模型 shipped：6 层，每层 4 个头，每个词元 256 个特征。所有数字都用 64 位精度算出。“最近的候选”50 %）"
+    text = "模型 shipped：6 层，每层 4 个头，每个词元 256 个特征。所有数字都用 64 位精度算出。“最近的候选”50%）"
     for width in range(12, 60):
         lines = wrapped(text, width).split("\n")
         assert "".join("".join(lines).split()) == "".join(text.split())

@@ -78,7 +78,7 @@ def test_the_grid_of_heads_says_the_chosen_head_its_share_and_chance(at_head: Ev
     )
     with spoken_in("zh"):
         assert heads_title(grid(0.98), 0.44, 0.48, "en", at_head) == (
-            "第 2 层第 0 头在 98 % 的英语开发集样例里给先行词的权重高于其他所有候选；随机水平 44 %"
+            "第 2 层第 0 头在 98% 的英语开发集样例里给先行词的权重高于其他所有候选；随机水平 44%"
         )
 
 
@@ -118,7 +118,7 @@ def test_the_scoreboard_says_the_head_and_its_share_in_every_language(at_head: E
     assert "candidate in 97 % of test items" in scoreboard_title(same)
     with spoken_in("zh"):
         assert scoreboard_title(known) == (
-            "英语、汉语：第 2 层第 0 头在 97 %、95 % 的测试集样例里给先行词的权重高于其他所有候选；随机水平 44 %"
+            "英语、汉语：第 2 层第 0 头在 97%、95% 的测试集样例里给先行词的权重高于其他所有候选；随机水平 44%"
         )
 
 

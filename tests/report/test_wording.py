@@ -44,9 +44,9 @@ def test_values_of_factors_are_words(value: str, label: str) -> None:
         ("p < 1e-05", "p < 1e-05", "p < 1e-05"),
         ("above every baseline (best: random init 95 0.480)",
          "above every baseline (best: untrained models, 95th percentile, 48.0 %)",
-         "高于每一条基线（最好：未训练模型，第 95 百分位 48.0 %）"),
+         "高于每一条基线（最好：未训练模型，第 95 百分位 48.0%）"),
         ("task accuracy within 10 points of chance (0.440)",
-         "task accuracy within 10 points of chance (44.0 %)", "任务准确率与随机水平（44.0 %）相差不超过 10 个百分点"),
+         "task accuracy within 10 points of chance (44.0 %)", "任务准确率与随机水平（44.0%）相差不超过 10 个百分点"),
         ("5 of 7", "5 of 7", "7 个中的 5 个"),
         ("what no version writes {0} 3", "what no version writes {0} 3", "what no version writes {0} 3"),
     ],
@@ -65,5 +65,5 @@ def test_what_was_observed_of_a_control_is_shown_in_the_page_s_words() -> None:
     )
     with spoken_in("zh"):
         assert observed_text(stored) == (
-            "英语角色线索的任务准确率 46.0 %（随机水平 44.0 %）；汉语样例的候选准确率 9.5 %（随机水平 44.0 %）。"
+            "英语角色线索的任务准确率 46.0%（随机水平 44.0%）；汉语样例的候选准确率 9.5%（随机水平 44.0%）。"
         )

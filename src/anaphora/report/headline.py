@@ -293,7 +293,7 @@ def _bar_name(name: str) -> str:
 
 def share_text(share: float | None) -> str:
     """Return a share (0 to 1) in percent as in `format_short_percent`, for use in a sentence."""
-    return _("an unknown share") if share is None else f"{format_short_percent(share)} %"
+    return _("an unknown share") if share is None else _("{value} %").format(value=format_short_percent(share))
 
 
 def _shortened(name: str) -> str:

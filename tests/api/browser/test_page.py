@@ -179,7 +179,7 @@ def test_a_typed_sentence_gets_its_pronoun_marks_maps_and_answer(run: Run, tmp_p
     assert seen["opened"]["answer"] == "" and "at least two" in seen["one"]
     answered = seen["answered"]
     assert answered["notes"] == "" and answered["candidates"] == ["Anna", "Mary"]
-    shares = [float(share) for share in re.findall(r"([\d.]+) %", answered["answer"])]
+    shares = [float(share) for share in re.findall(r"([\d.]+)\s?%", answered["answer"])]
     assert len(shares) == 2 and sum(shares) == pytest.approx(100, abs=0.11)
     assert answered["pictures"] == 4 and "“she”" in answered["row"] and "Layer 1 head 0" in answered["differ"]
     assert seen["chinese"] == {"pronoun": ["他们"], "found": ["她"]}

@@ -213,6 +213,7 @@ def _phrases() -> dict[str, str]:
         "too_many": _("This model compares at most {most} candidates: click some of them again."),
         "answer": _("The model’s answer"),
         "before": _("as it is"),
+        "percent": _("{value} %"),
         "after": _("with the edits"),
         "no_head": _(" (No head was chosen for this model, so this is the one that you select.)"),
         "sums": _("Weight on the candidates: "),

@@ -201,6 +201,7 @@ def _phrases() -> dict[str, str]:
         "candidate": _("candidate"),
         "pronoun": _("pronoun"),
         "before": _("as it is"),
+        "percent": _("{value} %"),
         "after": _("with the edits"),
         "edit": _("Change the model"),
         "edit_hint": _("Click a cell of the whole map to choose an edge."),

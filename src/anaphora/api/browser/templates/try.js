@@ -235,7 +235,7 @@
       for (const { shares } of columns) {
         const cell = element("td", shares[place] === Math.max(...shares) ? "best" : ""), bar = element("span", "bar");
         bar.style.width = `calc(${shares[place].toFixed(4)} * var(--bar))`;
-        cell.append(bar, `${(100 * shares[place]).toFixed(1)} %`);
+        cell.append(bar, data.phrases[language].percent.replace("{value}", (100 * shares[place]).toFixed(1)));
         line.append(cell);
       }
       body.append(line);

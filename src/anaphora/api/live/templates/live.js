@@ -132,7 +132,7 @@
       for (const answers of edited?.answers ? [plain.answers, edited.answers] : [plain.answers]) {
         const share = answers[place].share, cell = element("td"), bar = element("span", "bar");
         bar.style.width = `calc(${share.toFixed(4)} * var(--bar))`;
-        cell.append(bar, `${(100 * share).toFixed(1)} %`);
+        cell.append(bar, say.percent.replace("{value}", (100 * share).toFixed(1)));
         line.append(cell);
       }
       body.append(line);

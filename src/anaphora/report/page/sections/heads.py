@@ -232,7 +232,7 @@ def _role_numbers(roles: HeadRoles) -> str:
         parts.append(text.format(share=format_percent(roles.positional.share), tokens=abs(offset)))
     for name, share in (("special", roles.special), ("cue", roles.cue)):
         if share is not None:
-            parts.append(f"{label(head_role_names(), name)} {format_percent(share)} %")
+            parts.append(f"{label(head_role_names(), name)} {_('{value} %').format(value=format_percent(share))}")
     lead = roles.antecedent.accuracy_over_best_baseline
     if lead is not None:
         parts.append(_("antecedent {points} points").format(points=with_minus(f"{100 * lead:+.0f}")))
