@@ -17,7 +17,7 @@ from anaphora.data.example import Example
 from anaphora.data.names import with_other_names
 from anaphora.runs.directory import RunFiles, load, training_record
 from anaphora.runs.warm_start import default_model, with_start_model
-from anaphora.settings.run import Config, read_config
+from anaphora.settings.run import Config, config_yaml, read_config
 from anaphora.training.optimizer import build_optimizer, layer_learning_rate_factors
 from anaphora.training.run import freeze, train
 
@@ -119,6 +119,30 @@ def test_what_the_start_brings_itself_cannot_be_set(
 ) -> None:
     with pytest.raises(UserError, match=message):
         with_start_model(begun(tmp_path, folder, override))
+
+
+@pytest.mark.parametrize(
+    ("attention", "dropout", "dropped"),
+    [
+        ("uniform", "dropout", "attention weights"),
+        ("gru", "dropout", "attention weights"),
+        ("single_head", "head_dropout", "heads"),
+    ],
+)
+def test_a_dropout_that_the_attention_of_the_start_lacks_is_reported(
+    begun: Callable[..., Config],
+    settings: Callable[..., Config],
+    tmp_path: Path,
+    attention: str,
+    dropout: str,
+    dropped: str,
+) -> None:
+    start = tmp_path / "start"
+    start.mkdir()
+    (start / "config.yaml").write_text(config_yaml(settings(f"model/attention={attention}")), encoding="utf-8")
+    with_start_model(begun(tmp_path, start, "model.dropout=0.1"))
+    with pytest.raises(UserError, match=rf"model.attention.{dropout} \(0.2\) has no effect: .* drops no {dropped}$"):
+        with_start_model(begun(tmp_path, start, f"model.attention.{dropout}=0.2"))
 
 
 def test_layers_are_counted_in_the_encoder_that_the_start_brings(

@@ -28,7 +28,8 @@ _DOWNLOADED = [
     *(RUN_CONFIG, CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json", "training.json", CALIBRATION),
     *("metrics.json", *(f"{language}/metrics.json" for language in LANGUAGES)),
 ]
-_DROPOUTS = ("dropout", "head_dropout")
+_DROPOUTS = {"dropout": "attention weights", "head_dropout": "heads"}
+"""Dropout rates of some kinds of attention, with what they drop."""
 
 
 def locate_model(name: str, setting: str) -> Path:
@@ -92,7 +93,8 @@ def with_start_model(config: Config) -> Config:
 
     Raises:
         UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or
-            settings of the model other than dropout rates; or another setting does not fit the start model's encoder.
+            settings of the model other than dropout rates, or a dropout rate that the start model's kind of attention
+            lacks; or another setting does not fit the start model's encoder.
     """
     if config.start is None or config.resume is not None:
         return config
@@ -100,6 +102,12 @@ def with_start_model(config: Config) -> Config:
     theirs = encoder_settings(folder) if is_pretrained(folder) else settings_of(folder).model
     _refuse_other_settings(config)
     attention = config.model.attention
+    for one in _DROPOUTS:
+        if getattr(attention, one) and not hasattr(theirs.attention, one):
+            raise UserError(
+                f"model.attention.{one} ({getattr(attention, one)}) has no effect: start={config.start} has "
+                f"model.attention={theirs.attention.kind}, which drops no {_DROPOUTS[one]}"
+            )
     dropouts = {one: getattr(attention, one) for one in _DROPOUTS if hasattr(theirs.attention, one)}
     chosen = replace(theirs, dropout=config.model.dropout, attention=replace(theirs.attention, **dropouts))
     settled = replace(config, model=chosen)
