@@ -311,8 +311,10 @@ def test_a_tokenizer_that_transformers_reads_otherwise_than_its_file_is_an_error
     name: str | None, read: str, model: Path
 ) -> None:
     """Many classes take only the vocabulary from tokenizer.json, and lower-case or split a text as they always do."""
+    if type(transformers.AutoTokenizer.from_pretrained(in_class(name, model))).__name__ == "TokenizersBackend":
+        pytest.skip("this version of transformers takes everything from tokenizer.json")
     with pytest.raises(UserError, match=rf"tokenizer.json splits .* which reads it as {read}, into .*_class") as error:
-        open_model(in_class(name, model))
+        open_model(model)
     assert "\n" not in str(error.value)
     open_model(in_class("PreTrainedTokenizerFast", model))
 
