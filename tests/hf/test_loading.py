@@ -123,9 +123,14 @@ def test_a_class_of_the_models_own_code_is_refused_and_not_read_as_one_of_its_fa
     refused(model, r"architectures \(BidirectionalModel\) is code of the model's own \(auto_map\), which is never run")
     change_config(model, architectures=None, auto_map=own)
     refused(model, r"auto_map \(BidirectionalModel\) is code of the model's own")
+    change_config(model, model_type="own", auto_map=own)
+    refused(model, r"auto_map \(BidirectionalModel\) is code of the model's own \(auto_map\), which is never run$")
+    change_config(model, model_type="bert")
     change_config(model, architectures=["BidirectionalModel"], auto_map={"AutoTokenizer": ["tokenization.Own", None]})
     np.testing.assert_array_equal(maps(model), maps(folder))
-    change_config(model, architectures=["BERTModel"], auto_map=own)
+    change_config(model, architectures=["BertModel"], auto_map=own)
+    refused(model, r"auto_map \(BidirectionalModel\) is code of the model's own")
+    change_config(model, architectures=["BERTModel"], auto_map={"AutoModel": "modeling_bert.BERTModel"})
     np.testing.assert_array_equal(maps(model), maps(folder))
 
 
@@ -270,23 +275,6 @@ def test_an_index_must_be_true(shards: Path) -> None:
 def test_one_file_beside_the_index_of_others_is_refused(shards: Path, folder: Path) -> None:
     shutil.copy(folder / "model.safetensors", shards)
     refused(shards, r"there are both model\.safetensors and model\.safetensors\.index\.json")
-
-
-@pytest.mark.parametrize("with_model", [True, False])
-def test_an_adapter_is_to_be_merged_first(with_model: bool, model: Path) -> None:
-    (model / "adapter_config.json").write_text('{"base_model_name_or_path": "google-bert/bert", "peft_type": "LORA"}')
-    if not with_model:
-        (model / "config.json").unlink()
-        (model / "model.safetensors").rename(model / "adapter_model.safetensors")
-    refused(model, r"an adapter \(LORA\) of google-bert/bert; merge it first: peft\.PeftModel.*merge_and_unload")
-
-
-def test_a_loaded_model_with_an_adapter_is_to_be_merged_first() -> None:
-    class PeftModel(torch.nn.Module):
-        def merge_and_unload(self) -> None: ...
-
-    with pytest.raises(UserError, match=r"model \(PeftModel\) is a model with an adapter of peft; merge it"):
-        open_model(PeftModel(), tokenizer())  # type: ignore[arg-type]
 
 
 def test_a_table_that_is_not_finite_gives_no_map(model: Path) -> None:

@@ -170,3 +170,65 @@ def test_such_a_message_lists_at_most_three_folders(count: int, more: str, tmp_p
     listed = ", ".join(str(tmp_path / f"run_{number}") for number in range(3))
     ran = script("attention", f"run={tmp_path}", "text=Anna met Tom.")
     assert ran.status == 2 and ran.err.endswith(f"; a run or model is in {listed}{more}\n")
+
+
+def change_config(folder: Path, **changes: object) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **changes}))
+
+
+@pytest.mark.parametrize("kind", ["bert", "distilbert"])
+def test_layers_that_the_configuration_leaves_out_are_refused(kind: str, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / kind, kind)
+    change_config(folder, **{FAMILIES[kind].fields["layers"]: 1})
+    with pytest.raises(
+        UserError, match=r"layer\.1\..* and 15 more: the encoder that config.json describes \(1 layers\)"
+    ):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("bert.encoder.layer.0.attention.self.query.lora_A.weight", "does not read these weights"),
+        ("bert.embeddings.word_embeddings.weight", "is stored under two names with different numbers"),
+        ("embeddings.LayerNorm.gamma", "is stored under two names with different numbers"),
+    ],
+)
+def test_weights_that_would_be_left_out_are_refused(name: str, reason: str, tmp_path: Path) -> None:
+    path = write_folder(tmp_path / "bert", "bert") / "model.safetensors"
+    save_file({**load_file(path), name: torch.ones(4)}, path, metadata={"format": "pt"})
+    with pytest.raises(UserError, match=reason):
+        load(path.parent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"quantization_config": {"quant_method": "gptq"}},
+            r"quantization_config \(gptq\): quantised weights cannot be",
+        ),
+        ({"alibi": True}, r"alibi \(True\): this encoder does not compute such attention"),
+        ({"rope_scaling": {"type": "linear"}}, "rope_scaling .*: this encoder does not compute such attention"),
+        (
+            {"auto_map": {"AutoModel": "modeling.JinaBertModel"}},
+            r"auto_map \(JinaBertModel\) is code of the model's own",
+        ),
+    ],
+)
+def test_attention_of_another_kind_is_refused(changes: dict[str, object], reason: str, tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    change_config(folder, architectures=["BertForMaskedLM"], sliding_window=None, is_causal=False)
+    load(folder)
+    change_config(folder, **changes)
+    with pytest.raises(UserError, match=f"config.json: {reason}"):
+        load(folder)
+
+
+def test_an_adapter_beside_the_weights_is_to_be_merged_first(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "bert", "bert")
+    adapter = {"base_model_name_or_path": "bert", "peft_type": "LORA", "task_type": "TOKEN_CLS"}
+    (folder / "adapter_config.json").write_text(json.dumps(adapter))
+    with pytest.raises(UserError, match=r"merge it first: peft\.AutoPeftModelForTokenClassification\.from_pretrained"):
+        load(folder)

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
+from torch import nn
 
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import read_json
@@ -29,19 +31,22 @@ from anaphora.hf.weights import (
     check_weights,
     stored_tensors,
 )
-from anaphora.model.pretrained.families import CONFIG, WEIGHTS
+from anaphora.model.pretrained.families import ADAPTER, CONFIG, WEIGHTS, check_no_adapter
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-ADAPTER = "adapter_config.json"
-"""File that describes an adapter such as LoRA, whose weights are added to those of a base model."""
 MASKED, CAUSAL, MULTIMODAL = "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForMultimodalLM"
 _DOUBLE_HEADS = frozenset({"GPT2DoubleHeadsModel", "OpenAIGPTDoubleHeadsModel"})
 """Decoders with an output layer over the vocabulary and another, over choices; no Auto class loads them."""
 _TEXTS_TO_SPLIT = ("Anna was born in 2024, but Émile isn't here.", "小红推了小明，因为他很生气。")
 """Texts that show whether transformers and tokenizer.json split a text in the same way."""
 _SHOWN_TOKENS = 8
+_JSON_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
+_WEIGHTS_OF_OTHERS = (".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors")
+"""Suffixes of files that may hold weights."""
+_LFS_POINTER = b"version https://git-lfs"
+"""Beginning of the small file that stands for a large one in a copy made without Git LFS."""
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
@@ -58,16 +63,19 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
     """
     on_hub = name.removeprefix(HUB_PREFIX).strip("/") if name.startswith(HUB_PREFIX) else ""
     place, offline = (on_hub, not is_reachable()) if on_hub else (str(_checked_folder(name)), True)
-    options = {"trust_remote_code": False, "local_files_only": offline}
+    options: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline}
     title = f"model ({name})"
     try:
         with quiet():
-            _check_no_adapter(place, title, offline)
+            check_no_adapter(_cached(place, ADAPTER, offline), place, title)
             written, _ = transformers.PreTrainedConfig.get_config_dict(place, **options)
             check_config(written, f"{title}: {CONFIG}")
-            tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
+            tokenizer = _opened_tokenizer(transformers, place, title, options)
             _check_tokenizer(tokenizer, _cached(place, TOKENIZER, offline), title)
             config = transformers.AutoConfig.from_pretrained(place, **options)
+            if _asks_for_kernel(config):
+                config._attn_implementation = None  # of all its parts; maps are read by another implementation anyway
+                options["config"] = config
             model, report = _class_of(transformers, config).from_pretrained(
                 place,
                 use_safetensors=True,
@@ -79,7 +87,10 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
     except UserError:
         raise
     except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
-        reason = f"{one_line(error)[:300].rstrip('.')}; it needs {_NEEDED_FILES}, and no code of its own"
+        if not on_hub:
+            _check_files(Path(place), title)
+        quoted = f"unknown value {error}" if isinstance(error, KeyError) else one_line(error)[:300].rstrip(".")
+        reason = f"{quoted}; it needs {_NEEDED_FILES}, and no code of its own"
         if offline and on_hub:
             reason = f"the hub cannot be reached; without a network put {_NEEDED_FILES} into a folder and name it"
         if isinstance(error, RuntimeError):  # as for weights that cannot be joined
@@ -95,26 +106,49 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def check_loaded(transformers: Any, model: object) -> None:
-    """Check that a loaded model is a model of `transformers`, without an adapter and not a compiled copy."""
+    """Check that a loaded model is a model of `transformers` in memory, and no model of peft or other wrapper."""
     name = type(model).__name__
+    if isinstance(model, transformers.PreTrainedModel):
+        if model.device.type == "meta":
+            raise UserError(f"model ({name}) has no weights in memory; load it without offloading, without device_map")
+        return
     if hasattr(model, "merge_and_unload"):
         raise UserError(f"model ({name}) is a model with an adapter of peft; merge it: model.merge_and_unload()")
-    if isinstance(getattr(model, "_orig_mod", None), transformers.PreTrainedModel):
-        raise UserError(f"model ({name}) is a compiled copy; give the model itself: model._orig_mod")
-    if not isinstance(model, transformers.PreTrainedModel):
+    if hasattr(model, "peft_config"):
         raise UserError(
-            f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "
-            "torch modules: anaphora.analysis.maps.of_torch"
+            f"model ({name}) has an adapter of peft that adds vectors of its own to every text and cannot be merged; "
+            "model.get_base_model() is the model without it"
         )
+    inner = _inside(transformers, model)
+    if inner is not None:
+        raise UserError(f"model ({name}) only holds a model of transformers; give the model itself: {inner}")
+    raise UserError(
+        f"model ({name}) must be a folder, hf://owner/name, a run, or a model of transformers; maps of other "
+        "torch modules: anaphora.analysis.maps.of_torch"
+    )
+
+
+def _inside(transformers: Any, model: object) -> str | None:
+    """Return how to write the model of `transformers` that a compiled copy, a pipeline or another wrapper holds."""
+    named = model.named_modules() if isinstance(model, nn.Module) else [("model", getattr(model, "model", None))]
+    path = next((path for path, module in named if isinstance(module, transformers.PreTrainedModel)), None)
+    if path is None:
+        return None
+    is_attribute = all(part.isidentifier() for part in path.split("."))
+    return f"model.{path}" if is_attribute else f"model.get_submodule({path!r})"
 
 
 def _checked_folder(name: str) -> Path:
     """Return the path of a folder after a check that it has a configuration and safetensors weights."""
     folder = Path(name).expanduser()
+    if folder.is_file():
+        raise UserError(f"model ({name}) is a file; name its folder, with {_NEEDED_FILES}")
     if not folder.is_dir():
         raise no_folder_error("model", name)
     if not (folder / CONFIG).exists() and not (folder / ADAPTER).exists():
-        raise UserError(f"model ({name}): there is no config.json of a model of transformers")
+        inner = sorted(path.parent for depth in ("*", "*/*") for path in folder.glob(f"{depth}/{CONFIG}"))
+        where = f"; {inner[0].relative_to(folder)} in it has one: name that folder" if inner else ""
+        raise UserError(f"model ({name}): there is no config.json of a model of transformers{where}")
     for path in (folder / CONFIG, folder / INDEX):
         if path.exists():
             read_json(path, dict)  # for a broken file, transformers shows only a traceback
@@ -124,22 +158,55 @@ def _checked_folder(name: str) -> Path:
             "not hold the model's weights"
         )
     if not any(folder.glob("*.safetensors")):
-        pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
-        raise UserError(f"model ({name}): model.safetensors is missing{pickle_advice(pickles)}")
+        raise _no_weights_error(folder, f"model ({name})")
     return folder
 
 
-def _check_no_adapter(place: str, title: str, offline: bool) -> None:
-    path = _cached(place, ADAPTER, offline)
-    if path is None:
-        return
-    adapter = read_json(path, dict)
-    base = adapter.get("base_model_name_or_path") or adapter.get("model_name") or "the base model"
-    raise UserError(
-        f"{title}: {ADAPTER} belongs to an adapter ({adapter.get('peft_type', 'of unknown kind')}) of {base}; merge it "
-        f"first: peft.PeftModel.from_pretrained(AutoModel.from_pretrained({str(base)!r}), {place!r})"
-        ".merge_and_unload().save_pretrained(folder), with the tokenizer beside it"
-    )
+def _no_weights_error(folder: Path, title: str) -> UserError:
+    """Return the error for a folder without weights in the safetensors format; it names weights in other formats."""
+    pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
+    paths = sorted(path for depth in ("*", "*/*") for path in folder.glob(depth) if path.is_file())
+    other = next((path.relative_to(folder) for path in paths if path.suffix in _WEIGHTS_OF_OTHERS), None)
+    advice = f"; {other} is not read in its place: store the model with save_pretrained(folder)" if other else ""
+    is_link = (folder / WEIGHTS).is_symlink() and not (folder / WEIGHTS).exists()
+    problem = "is a link to a file that is missing" if is_link else "is missing"
+    return UserError(f"{title}: {WEIGHTS} {problem}{pickle_advice(pickles) or advice}")
+
+
+def _check_files(folder: Path, title: str) -> None:
+    """Check that the files in the folder of a model that transformers cannot open are present and whole."""
+    if not (folder / WEIGHTS).exists() and not (folder / INDEX).exists():
+        raise _no_weights_error(folder, title)
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        with path.open("rb") as file:
+            if file.read(len(_LFS_POINTER)) == _LFS_POINTER:
+                raise UserError(f"{path}: only a pointer of Git LFS; fetch the file itself: git lfs pull")
+        if path.name in _JSON_FILES:
+            read_json(path, dict)
+        elif path.suffix == ".safetensors":
+            try:
+                with safe_open(path, framework="numpy"):
+                    pass
+            except SafetensorError:
+                raise UserError(f"{path}: broken or cut off; fetch the file again") from None
+
+
+def _asks_for_kernel(config: Any) -> bool:
+    """Return whether a configuration asks for an attention kernel, which may need a GPU or code from the Hub."""
+    parts = [config, *(getattr(config, name, None) for name in config.sub_configs)]
+    return any(getattr(one, "_attn_implementation", None) not in (None, "eager", "sdpa") for one in parts)
+
+
+def _opened_tokenizer(transformers: Any, place: str, title: str, options: dict[str, Any]) -> Any:
+    try:
+        return transformers.AutoTokenizer.from_pretrained(place, **options)
+    except ValueError as error:  # among them a missing file; the message explains the library's ways to make one
+        if "backend tokenizer" not in str(error):
+            raise
+        raise UserError(
+            f"{title}: its tokenizer is missing, or of a class that transformers does not have; put tokenizer.json "
+            "beside config.json"
+        ) from None
 
 
 def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:

@@ -17,7 +17,7 @@ from torch import nn
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
 from anaphora.hf.parts import read_parameters, text_module, text_part
-from anaphora.model.pretrained.families import WEIGHTS
+from anaphora.model.pretrained.families import BUFFER, WEIGHTS, acts_on_attention, check_not_quantised, declared_classes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -30,18 +30,10 @@ _NUMBERED = re.compile(r"(^|\.)\d+\.")
 """Pattern of the part of a tensor's name with the index of a layer or an expert."""
 _OF_EXPERT = re.compile(r"(.*\bexperts\.)(\d+)(\..+)")
 """Pattern of the name of an expert's tensor: what precedes the expert's index, the index, and the rest."""
-_BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
-"""Pattern of the end of a tensor's name if the tensor is computed, not learned; old files store such tensors."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
 """Pattern of the names of embeddings and norms outside the layers; a model class may lack such tensors."""
-_ACTS_ON_ATTENTION = re.compile(
-    r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
-    r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
-    r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?"
-)
-"""Pattern of the keys of config.json that change how attention is computed."""
-_WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_full", "full")
-"""Values of these keys that stand for standard attention."""
+_OLD_NAMES = {r"\bLayerNorm\.weight$": "LayerNorm.gamma", r"\bLayerNorm\.bias$": "LayerNorm.beta"}
+"""Patterns of the names of norms, with the names in files that were converted from TensorFlow."""
 _SHOWN = 3
 """Maximum number of names in a message."""
 
@@ -107,28 +99,21 @@ def check_config(config: Mapping[str, Any], path: str) -> None:
         UserError: the weights are quantised, the model class belongs to another family than `model_type`, or the model
             class is defined in code that comes with the model.
     """
-    quantised = config.get("quantization_config") or config.get("compression_config")
-    if quantised:
-        method = quantised.get("quant_method") if isinstance(quantised, dict) else None
-        raise UserError(
-            f"{path}: quantization_config ({method or 'without quant_method'}): quantised weights cannot be read; "
-            "store the model unquantised: model.dequantize(), then save_pretrained(folder)"
-        )
+    check_not_quantised(config, path)
     transformers, family = import_module("transformers"), config.get("model_type")
-    named, own = config.get("architectures"), config.get("auto_map")
-    places = own.items() if isinstance(own, dict) else ()
-    own_classes = [str(place).rpartition(".")[2] for key, place in places if key.startswith("AutoModel")]
-    field, names = ("architectures", named) if isinstance(named, list) and named else ("auto_map", own_classes)
-    for name in names:
-        declared = getattr(getattr(transformers, str(name), None), "config_class", None)
-        if declared is not None and declared.model_type not in (family, "") and not _reads(family, str(name)):
+    classes, has_own_code = declared_classes(config)
+    for field, name in classes:
+        declared = getattr(getattr(transformers, name, None), "config_class", None)
+        if declared is not None and declared.model_type not in (family, "") and not _reads(family, name):
             raise UserError(
                 f"{path}: {field} ({name}) is of model_type {declared.model_type}, but model_type is {family}"
             )
-        if own_classes and _is_own_code(str(name), family):
+        if has_own_code and not _is_of_transformers(name):
+            known: Any = import_module("transformers.models.auto.configuration_auto")
+            advice = f"; remove auto_map only if {family} of transformers computes the same attention"
             raise UserError(
-                f"{path}: {field} ({name}) is code of the model's own (auto_map), which is never run; remove "
-                f"auto_map only if {family} of transformers computes the same attention"
+                f"{path}: {field} ({name}) is code of the model's own (auto_map), which is never run"
+                f"{advice if family in known.CONFIG_MAPPING_NAMES else ''}"
             )
 
 
@@ -142,11 +127,9 @@ def _reads(family: object, name: str) -> bool:
     return any(name in one if isinstance(one, tuple) else name == one for one in named)
 
 
-def _is_own_code(name: str, family: object) -> bool:
-    """Return whether transformers knows a model family but has no class called `name`; case is ignored."""
-    known: Any = import_module("transformers.models.auto.configuration_auto")
-    names = (one.lower() for one in dir(import_module("transformers")))
-    return family in known.CONFIG_MAPPING_NAMES and name.lower() not in names
+def _is_of_transformers(name: str) -> bool:
+    """Return whether transformers has a class called `name`; case is ignored."""
+    return name.lower() in {one.lower() for one in dir(import_module("transformers"))}
 
 
 def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, part: nn.Module, path: str) -> None:
@@ -167,8 +150,7 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
 def _check_keys(config: Mapping[str, Any], model: Any, path: str) -> None:
     source = _source_of(model)
     for key, value in config.items():
-        acts = _ACTS_ON_ATTENTION.fullmatch(key) and value not in (*_WITHOUT_EFFECT, 0, [], {})
-        if acts and not re.search(rf"\b{key}\b", source):
+        if acts_on_attention(key, value) and not re.search(rf"\b{key}\b", source):
             version = import_module("transformers").__version__
             raise UserError(
                 f"{path}: {key} ({value!r}): transformers {version} ignores this key in models of the family "
@@ -216,7 +198,10 @@ def check_weights(
     unread = sorted(key for key in report["unexpected_keys"] if _belongs(key, part, prefixes, stored))
     if missing:
         moved = _moved(missing, report["unexpected_keys"])
-        advice = f"the file calls the first {moved}" if moved else "config.json and the weights must belong together"
+        changed = None if moved else _changed(missing[0], report["unexpected_keys"])
+        advice = "config.json and the weights must belong together"
+        if moved or changed:
+            advice = f"the file calls the first {moved}" if moved else f"the file has {changed} in place of the first"
         raise UserError(f"{name}: weights are missing in the file: {_listed(missing)}; {advice}")
     if unread:
         raise UserError(
@@ -283,7 +268,7 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
     is_causal_mask = key.endswith("bias") and len(shape) == 4
-    if _BUFFER.search(key) or is_causal_mask or (tensor is not None and tensor.type not in _FLOATING and not shape):
+    if BUFFER.search(key) or is_causal_mask or (tensor is not None and tensor.type not in _FLOATING and not shape):
         return False
     children = {child for child, _ in part.named_children()}
     firsts = (key.removeprefix(prefix).partition(".")[0] for prefix in prefixes if key.startswith(prefix))
@@ -299,18 +284,31 @@ def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 
 
+def _changed(missing: str, unexpected: Collection[str]) -> str | None:
+    """Return a tensor that the file has in place of a missing weight; None if there is none.
+
+    A layer stores its weight in parts if it is pruned, parametrised or quantised, or has an adapter.
+    """
+    layer, _, kind = missing.rpartition(".")
+    return next((key for key in sorted(unexpected) if key.startswith(f"{layer}.") and kind in key), None)
+
+
 def _check_numbers(
     model: PreTrainedModel, stored: Mapping[str, StoredTensor], prefixes: Sequence[str], name: str
 ) -> None:
     for key, tensor in stored.items():  # of any name, since transformers renames and joins some tensors of a file
         if tensor.type.startswith("F") and tensor.type not in _FLOATING:
             raise _wrong_type(key, tensor, name)
+    names = {key for key, _ in model.named_parameters(remove_duplicate=False)}
     tables = {id(module.weight) for module in model.modules() if isinstance(module, nn.Embedding)}
     for key, parameter in model.named_parameters():
-        spelled = (f"{prefix}{key.removeprefix(own)}" for own in prefixes if key.startswith(own) for prefix in prefixes)
-        in_file = next((stored[one] for one in spelled if one in stored), None)
-        if in_file is not None and in_file.type not in _FLOATING:
-            raise _wrong_type(key, in_file, name)
+        spelled = {f"{prefix}{key.removeprefix(own)}" for own in prefixes if key.startswith(own) for prefix in prefixes}
+        spelled |= {re.sub(new, old, one) for one in spelled for new, old in _OLD_NAMES.items()}
+        in_file = sorted(one for one in spelled if one in stored and one not in names - {key})
+        if len(in_file) > 1:
+            raise UserError(f"{name}: {_listed(in_file)} of the file are one weight of the model; remove all but one")
+        if in_file and stored[in_file[0]].type not in _FLOATING:
+            raise _wrong_type(key, stored[in_file[0]], name)
         # Embedding tables, most of a file, are not tested here: a text uses few of their rows, and a map that is not
         # finite raises an error. A finite sum proves that all values are finite; an infinite one may be an overflow.
         if id(parameter) not in tables and not parameter.sum().isfinite() and not parameter.isfinite().all():

@@ -12,7 +12,7 @@ from typing import Any
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, is_reachable, no_folder_error, pickle_advice
 from anaphora.base.language import LANGUAGES
-from anaphora.model.pretrained.families import CONFIG, WEIGHTS, encoder_settings
+from anaphora.model.pretrained.families import ADAPTER, CONFIG, WEIGHTS, check_no_adapter, encoder_settings
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG, is_run, settings_of
 from anaphora.runs.shipped import SHIPPED, run_folder
 from anaphora.settings.model import attention as attention_settings
@@ -25,7 +25,7 @@ TOKENIZERS = ("tokenizer.json", "vocab.txt")
 _PICKLE_FILES = ("pytorch_model.bin", "model.pt", "model.pth")
 _NEEDED_FILES = f"{CONFIG}, {WEIGHTS} and {' or '.join(TOKENIZERS)}"
 _DOWNLOADED = [
-    *(RUN_CONFIG, CONFIG, WEIGHTS, *TOKENIZERS, "tokenizer_config.json", "training.json", CALIBRATION),
+    *(RUN_CONFIG, CONFIG, WEIGHTS, ADAPTER, *TOKENIZERS, "tokenizer_config.json", "training.json", CALIBRATION),
     *("metrics.json", *(f"{language}/metrics.json" for language in LANGUAGES)),
 ]
 _DROPOUTS = {"dropout": "attention weights", "head_dropout": "heads"}
@@ -36,8 +36,8 @@ def locate_model(name: str, setting: str) -> Path:
     """Return the folder of the model that a setting names: local, in the package, or from the Hugging Face Hub.
 
     Raises:
-        UserError: the model does not exist or cannot be downloaded, or its folder has neither config.yaml nor all files
-            of an exported run or of pretrained weights.
+        UserError: the model does not exist or cannot be downloaded, is an adapter, or its folder has neither
+            config.yaml nor all files of an exported run or of pretrained weights.
     """
     folder = _download(name, setting) if name.startswith(HUB_PREFIX) else run_folder(name)
     if not folder.exists():
@@ -46,6 +46,7 @@ def locate_model(name: str, setting: str) -> Path:
         raise UserError(f"{setting} ({name}) must be a folder: a run directory, or one with {_NEEDED_FILES}")
     if (folder / RUN_CONFIG).exists():
         return folder
+    check_no_adapter(folder / ADAPTER, str(folder), f"{setting} ({name})")
     if not (folder / CONFIG).exists():
         raise UserError(
             f"{setting} ({name}): neither {RUN_CONFIG} of a run nor {CONFIG} of pretrained weights is there"

@@ -5,6 +5,7 @@ Importing this module does not import torch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,18 @@ from anaphora.settings.model import attention as attention_settings
 from anaphora.settings.model import encoder as model_settings
 from anaphora.settings.model import position as position_settings
 
-CONFIG, WEIGHTS = "config.json", "model.safetensors"
+CONFIG, WEIGHTS, ADAPTER = "config.json", "model.safetensors", "adapter_config.json"
+"""Names of files; `ADAPTER` describes an adapter such as LoRA, whose weights are added to those of a base model."""
+BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|num_batches_tracked|version)$")
+"""Pattern of the end of a tensor's name if the tensor is computed, not learned; old files store such tensors."""
+_ACTS_ON_ATTENTION = re.compile(
+    r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
+    r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
+    r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?"
+)
+"""Pattern of the keys of config.json that change how attention is computed."""
+_WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_full", "full", 0, [], {})
+"""Values of these keys that stand for standard attention."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,11 +149,91 @@ FAMILIES = {
 ACTIVATIONS: dict[str, type[model_settings.FeedForward]] = {"gelu": model_settings.Gelu, "relu": model_settings.Relu}
 
 
+_CLASSES_OF_ADAPTERS = {
+    "CAUSAL_LM": "AutoPeftModelForCausalLM",
+    "SEQ_2_SEQ_LM": "AutoPeftModelForSeq2SeqLM",
+    "SEQ_CLS": "AutoPeftModelForSequenceClassification",
+    "TOKEN_CLS": "AutoPeftModelForTokenClassification",
+    "QUESTION_ANS": "AutoPeftModelForQuestionAnswering",
+    "FEATURE_EXTRACTION": "AutoPeftModelForFeatureExtraction",
+}
+"""Classes of peft that load an adapter together with its base model, by `task_type`."""
+_NOT_MERGED = re.compile("PREFIX|PROMPT|P_TUNING|CPT|CARTRIDGE|XLORA")
+"""Pattern of the kinds of adapters that are not changes of weights, such as vectors that precede each text."""
+
+
+def check_no_adapter(path: Path | None, place: str, title: str) -> None:
+    """Check that a model has no adapter, whose weights would not be read.
+
+    Args:
+        path: the model's file `ADAPTER`; None if there is none.
+        place: folder or name on the Hugging Face Hub, as peft takes it.
+        title: beginning of the error message.
+
+    Raises:
+        UserError: there is an adapter. The message tells how to merge it into its base model, in the class that was
+            adapted: peft leaves out the weights of an adapter if the base model is of another class.
+    """
+    if path is None or not path.exists():
+        return
+    adapter = read_json(path, dict)
+    kind, base = adapter.get("peft_type"), adapter.get("base_model_name_or_path") or adapter.get("model_name")
+    problem = f"{title}: {ADAPTER} belongs to an adapter ({kind or 'of unknown kind'}) of {base or 'a base model'}"
+    if _NOT_MERGED.search(str(kind)):
+        raise UserError(
+            f"{problem}, which adds vectors of its own to every text and cannot be merged into the weights; name the "
+            "base model to read it without the adapter"
+        )
+    name = _CLASSES_OF_ADAPTERS.get(str(adapter.get("task_type")), "")
+    if base and (name or adapter.get("auto_mapping")):
+        opened, where = f"peft.{name or 'AutoPeftModel'}.from_pretrained({place!r})", ""
+    else:
+        opened, where = (
+            f"peft.PeftModel.from_pretrained(base, {place!r})",
+            "; base must be of the class that was adapted",
+        )
+    raise UserError(
+        f"{problem}; merge it first: {opened}.merge_and_unload().save_pretrained(folder), with the tokenizer beside it"
+        f"{where}"
+    )
+
+
+def acts_on_attention(key: str, value: object) -> bool:
+    """Return whether a key of config.json, with this value, changes how attention is computed."""
+    return _ACTS_ON_ATTENTION.fullmatch(key) is not None and value not in _WITHOUT_EFFECT
+
+
+def check_not_quantised(config: Mapping[str, Any], path: str | Path) -> None:
+    """Check that a config.json does not describe quantised weights."""
+    quantised = config.get("quantization_config") or config.get("compression_config")
+    if quantised:
+        method = quantised.get("quant_method") if isinstance(quantised, dict) else None
+        raise UserError(
+            f"{path}: quantization_config ({method or 'without quant_method'}): quantised weights cannot be read; "
+            "store the model unquantised: model.dequantize(), then save_pretrained(folder)"
+        )
+
+
+def declared_classes(config: Mapping[str, Any]) -> tuple[list[tuple[str, str]], bool]:
+    """Return the model classes that a config.json declares, and whether it also names code of the model's own.
+
+    Each class is a pair of a field of config.json and a name: the classes in `architectures`, or in `auto_map` if there
+    are none, and the class that `AutoModel` would load.
+    """
+    places, named = config.get("auto_map"), config.get("architectures")
+    pairs = places.items() if isinstance(places, dict) else ()
+    own = {key: str(place).rpartition(".")[2] for key, place in pairs if key.startswith("AutoModel")}
+    classes = [("architectures", str(name)) for name in (named if isinstance(named, list) else ())]
+    of_auto_map = [name for key, name in own.items() if key == "AutoModel" or not classes]
+    return classes + [("auto_map", name) for name in of_auto_map], bool(own)
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """Read the config.json of a folder of pretrained weights.
 
     Raises:
-        UserError: the file is missing, is not a JSON object, or names an unsupported `model_type`.
+        UserError: the file is missing, is not a JSON object, names an unsupported `model_type`, or describes quantised
+            weights, code of the model's own, or attention that this encoder does not compute.
     """
     path = folder / CONFIG
     try:
@@ -155,6 +247,14 @@ def read_config(folder: Path) -> dict[str, Any]:
             "anaphora attention text=..., score, antecedents and the page of look also read its other models "
             "(docs/any_model.md)"
         )
+    check_not_quantised(config, path)
+    classes, has_own_code = declared_classes(config)
+    for field, name in classes:
+        if has_own_code and not re.fullmatch(rf"{kind}(model|lmheadmodel|for\w+)", name.lower()):
+            raise UserError(f"{path}: {field} ({name}) is code of the model's own (auto_map), which is never run")
+    for key, value in config.items():
+        if acts_on_attention(key, value) and key != "position_embedding_type":
+            raise UserError(f"{path}: {key} ({value!r}): this encoder does not compute such attention")
     return config
 
 

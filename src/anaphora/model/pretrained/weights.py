@@ -16,6 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.model.encoder import Encoder
 from anaphora.model.pretrained.families import (
     ACTIVATIONS,
+    BUFFER,
     CONFIG,
     FAMILIES,
     WEIGHTS,
@@ -43,7 +44,8 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     for each token id of the model, its row in the published table; None for the mean of all rows.
 
     Raises:
-        UserError: a file is missing or broken, or the tensors do not match config.json or `rows`.
+        UserError: a file is missing or broken, the tensors do not match config.json or `rows`, or the file has further
+            tensors of layers or embeddings.
     """
     config = read_config(folder)
     family = FAMILIES[config["model_type"]]
@@ -52,6 +54,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
     _check_padding(rows, family, config, folder)
     state = _encoder_state(tensors, family, encoder.settings.layers, rows, family.first_position(config), path)
     _load_state(encoder, state, folder)
+    _check_all_are_read(tensors, family, encoder.settings.layers, path)
     if has_vocabulary_output(folder):
         _load_state(model.output, _output_state(tensors, family, rows, is_tied(config), state["tokens.weight"]), folder)
 
@@ -66,6 +69,22 @@ def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[s
         raise UserError(
             f"{folder / CONFIG}: pad_token_id ({padding}) is not the padding token of the tokenizer, so the model "
             "gives a token of texts no position of its own; this encoder gives every token one"
+        )
+
+
+def _check_all_are_read(tensors: Mapping[str, Tensor], family: Family, layers: int, path: Path) -> None:
+    """Check that the file has no tensors of layers or embeddings, except buffers, that the encoder does not read."""
+    tables = {f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")}
+    read = tables.union(theirs for _, theirs in _encoder_names(family, layers))
+    firsts = ("embeddings", family.block.partition(".")[0])
+    unread = sorted(
+        name for name in tensors.keys() - read if name.partition(".")[0] in firsts and not BUFFER.search(name)
+    )
+    if unread:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        raise UserError(
+            f"{path}: {unread[0]}{more}: the encoder that {CONFIG} describes ({layers} layers) does not read these "
+            "weights; without them it is not the trained model"
         )
 
 
@@ -91,7 +110,13 @@ def _read_tensors(path: Path, family: Family) -> dict[str, Tensor]:
             raise UserError(f"{path}: {name} holds numbers of type {value.dtype}; it must be one of {expected}")
         if not value.isfinite().all():
             raise UserError(f"{path}: {name} holds numbers that are not finite; fetch the file again")
-    return {current_tensor_name(name, family): value.float() for name, value in loaded.items()}
+    tensors: dict[str, Tensor] = {}
+    for name, value in loaded.items():
+        plain = current_tensor_name(name, family)
+        if plain in tensors and not torch.equal(tensors[plain], value.float()):
+            raise UserError(f"{path}: {plain} is stored under two names with different numbers; remove one of the two")
+        tensors[plain] = value.float()
+    return tensors
 
 
 def _encoder_state(
