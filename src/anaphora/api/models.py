@@ -59,7 +59,7 @@ def attention(
             and punctuation, and in Chinese each token is a word.
         second: second text of a pair, for a `transformers` model whose tokenizer takes pairs. The result has both texts
             in one string, with a space between them; `between` selects the weights from one text to the other.
-        tokenizer: the tokenizer of a loaded `transformers` model.
+        tokenizer: the tokenizer of a loaded `transformers` model; also replaces that of a folder or a name.
         device: device of a model that is opened by name; by default the CPU.
 
     Raises:
@@ -88,18 +88,24 @@ def attention(
 def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None) -> AnyModel:
     """Open a run or a `transformers` model by name, or wrap a loaded `transformers` model.
 
-    An `OpenRun` is returned unchanged. The last four models opened by name are cached.
+    An `OpenRun` is returned unchanged. The last four models opened by name, with their own tokenizers, are cached.
 
     Raises:
-        UserError: the model does not exist, cannot be read or is not of a supported type, or the device is missing.
+        UserError: the model does not exist, cannot be read or is not of a supported type, `tokenizer` is given together
+            with a run, or the device is missing.
     """
+    is_named = isinstance(model, str | Path)
+    if tokenizer is not None and (isinstance(model, OpenRun) or (is_named and holds_run(str(model)))):
+        raise UserError(f"tokenizer: {model if is_named else model.name} is a run, which has its own; leave it out")
     if isinstance(model, OpenRun):
         return model
-    if isinstance(model, str | Path):
-        return _open_named(str(model), _files_of(str(model)), device.device if device else "cpu")
+    where = device.device if device else "cpu"
+    if is_named and tokenizer is None:
+        return _open_named(str(model), _files_of(str(model)), where)
     from anaphora.hf.reader import open_model
 
-    return open_model(model, tokenizer)
+    opened = open_model(model, tokenizer)
+    return opened.on(torch_device(where)) if is_named else opened
 
 
 def untrained_model(model: AnyModel, seed: int) -> AnyModel:

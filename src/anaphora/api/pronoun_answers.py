@@ -122,7 +122,7 @@ def answers(
         model: the model, as in `anaphora.attention`.
         questions: pronouns to resolve, each as (text, pronoun, candidates), described in `OpenRun.attention`, or as an
             example of a corpus.
-        tokenizer: the tokenizer of a loaded `transformers` model.
+        tokenizer: the tokenizer of a loaded `transformers` model; also replaces that of a folder or a name.
         device: device of a model that is opened by name; by default the CPU.
 
     Returns:

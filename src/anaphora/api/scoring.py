@@ -164,7 +164,7 @@ def score(
         split: split to evaluate on, usually "test".
         items: approximate number of items per split; items of the same document passage or of the same quad (a scene in
             every combination of cue and candidate order) are kept together. By default all items.
-        tokenizer: the tokenizer of a loaded `transformers` model.
+        tokenizer: the tokenizer of a loaded `transformers` model; also replaces that of a folder or a name.
         causal_items: approximate number of main items (`Example.is_main`) in the causal tests; items of a quad are kept
             together. 0 for no tests.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.

@@ -39,7 +39,7 @@ from anaphora.hf.editable import EditableModel
 from anaphora.hf.editing import maps_at_points
 from anaphora.hf.loading import check_loaded, has_output_layer, load_named, quiet
 from anaphora.hf.parts import takes_types, text_part
-from anaphora.hf.tokens import Limits, TextReader
+from anaphora.hf.tokens import Limits, TextReader, padding_id
 from anaphora.hf.verification.forward import eager_maps, held_in_reading_mode, joined_maps, reading_mode, run_model
 from anaphora.hf.verification.probe import Probe
 from anaphora.hf.verification.reading import MapReading, check_maps, placed, row_tolerance, tokens_with_sink, with_sink
@@ -343,7 +343,7 @@ class TransformersModel:
             tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # an empty row does not imply a type
             return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self.model.device)
 
-        ids = as_tensor((one.ids for one in tokens), self.tokenizer.pad_token_id or 0)
+        ids = as_tensor((one.ids for one in tokens), padding_id(self.tokenizer, self.model))
         inputs = {"input_ids": ids, "attention_mask": as_tensor([1] * len(one.ids) for one in tokens)}
         if any(one.types for one in tokens) and takes_types(self.model):
             inputs["token_type_ids"] = as_tensor(one.types or [0] * len(one.ids) for one in tokens)

@@ -151,6 +151,15 @@ def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
     return "token_type_ids" in tokenizer.model_input_names and any(tokenizer.backend_tokenizer.encode("").type_ids)
 
 
+def padding_id(tokenizer: PreTrainedTokenizerBase, part: PreTrainedModel) -> int:
+    """Return the id that pads texts, which the attention mask hides.
+
+    The id is 0 if there is no padding token, or if it was added to the tokenizer alone and the model has no row for it.
+    """
+    number, rows = int(tokenizer.pad_token_id or 0), _vocabulary(part)
+    return number if rows is None or number < rows else 0
+
+
 def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
     """Return the offset in `text` of each character of the new text, in which `mask` has replaced every [MASK].
 

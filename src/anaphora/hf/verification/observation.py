@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 _SUM_TOLERANCE = 2e-2
 """Maximum deviation of the row sums of attention weights from 1, due to rounding in bfloat16."""
@@ -129,8 +129,12 @@ class SingleOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return function(*arguments, **options)
 
 
-def _storage(tensor: Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+def _storages(tensor: Tensor) -> set[int]:
+    """Return the addresses of a tensor's numbers; those of its parts if it is made of several, as when quantised."""
+    if not is_traceable_wrapper_subclass(tensor):
+        return {tensor.untyped_storage().data_ptr()}
+    names, _ = tensor.__tensor_flatten__()
+    return {address for name in names for address in _storages(getattr(tensor, name))}
 
 
 def _attention_in_steps(
@@ -164,7 +168,8 @@ class _Operations(SingleOperations):  # type: ignore[no-untyped-call]
         self.tokens, self.running = tokens, running
         self.observation = Observation()
         self._softmaxes: list[Tensor] = []  # every result, (R, K) each
-        self._storages = {_storage(weight) for weight in chain(model.parameters(), model.buffers())}
+        weights = chain(model.parameters(), model.buffers())
+        self._storages = {address for weight in weights for address in _storages(weight)}
         self._overwritten: list[tuple[Tensor, Tensor]] = []
 
     def run(self, function: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -184,7 +189,7 @@ class _Operations(SingleOperations):  # type: ignore[no-untyped-call]
         for place, declared in enumerate(function._schema.arguments):
             value = arguments[place] if place < len(arguments) else options.get(declared.name)
             is_written = declared.alias_info is not None and declared.alias_info.is_write
-            if is_written and isinstance(value, Tensor) and _storage(value) in self._storages:
+            if is_written and isinstance(value, Tensor) and _storages(value) & self._storages:
                 self.observation.writes_weights = True
                 self._overwritten.append((value, value.clone()))
 

@@ -21,7 +21,7 @@ from anaphora.base.translation import N_
 from anaphora.hf import interface
 from anaphora.hf.editing import EditPoint, maps_at_points
 from anaphora.hf.parts import states_in, takes_types
-from anaphora.hf.tokens import gives_types
+from anaphora.hf.tokens import gives_types, padding_id
 from anaphora.hf.verification.edits import edit_points
 from anaphora.hf.verification.forward import Inputs, eager_maps, reading_mode, run_model, whole_texts
 from anaphora.hf.verification.observation import Mixing, Observation, observed
@@ -47,6 +47,8 @@ _STEP = {torch.float16: 2**-10, torch.bfloat16: 2**-7}
 """Relative distance between neighbouring values of data types to which weights may have been rounded."""
 _NO_INFLUENCE = (1e-5, 1e-8)
 """Relative and absolute tolerance between maps that should be computed from the same values."""
+_NO_INFLUENCE_OF_OTHERS = (1e-4, 1e-7)
+"""The same for maps of a text in batches of the same shape with other texts; a mixture of experts rounds otherwise."""
 _NOTHING = 1e-6
 """Largest weight on a later token in a model that still counts as causal."""
 
@@ -54,9 +56,9 @@ _NOTHING = 1e-6
 class Probe:
     """Short text on which methods of reading the attention maps of a model of `transformers` are tested.
 
-    Its tokens are ordinary ones, spread over the vocabulary. The model reads it alone, and in a batch with two kinds of
-    padding: padding tokens, and ordinary tokens that the attention mask excludes. `name` is the model's name in
-    messages.
+    Its tokens are ordinary ones, spread over the vocabulary. The model reads it alone, in a batch with two
+    kinds of padding (padding tokens, and ordinary tokens that the attention mask excludes), and in a batch with another
+    text. `name` is the model's name in messages.
     """
 
     def __init__(self, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -67,14 +69,18 @@ class Probe:
         sizes = {size for weight in model.parameters() for size in weight.shape}
         self.tokens = next((length for length in _LENGTHS if length not in sizes), _LENGTHS[-1])
         places = range(self.tokens + _PADDING)
-        text = torch.tensor([[ids[place * 7 % len(ids)] for place in places]], device=model.device)
+        text, other = (
+            torch.tensor([[ids[(place * 7 + first) % len(ids)] for place in places]], device=model.device)
+            for first in (0, 3)
+        )
         self.has_types = gives_types(tokenizer) and takes_types(model)
         self.alone = whole_texts(text[:, : self.tokens], self.has_types)
         real = torch.ones_like(text)
         real[:, self.tokens :] = 0
-        padded = torch.where(real.bool(), text, tokenizer.pad_token_id or 0)
+        padded = torch.where(real.bool(), text, padding_id(tokenizer, model))
         self.batch = whole_texts(torch.cat((padded, text)), self.has_types)
         self.batch["attention_mask"] = torch.cat((real, real))
+        self.beside_another = {**self.batch, "input_ids": torch.cat((padded, other))}
         self._alteration: str | None = None  # attribute of the model that a forward pass changed
         # Rotary angles that depend on the longest text of a batch are written to a buffer in every pass, for instance.
         self._writes_weights = False
@@ -116,13 +122,17 @@ class Probe:
         except UserError as reason:
             raise UserError(NOT_EDITED, model=self.name, family=self.family, reason=str(reason)) from None
 
-    @property
-    def _texts_interact(self) -> bool:
-        """Return whether texts of a batch may affect each other.
+    def _texts_interact(self, read: Callable[[Inputs], list[Tensor]]) -> bool:
+        """Return whether texts of a batch may affect each other; `read` returns the maps of given inputs.
 
-        They do if rotary angles depend on the longest text, or if a mixture of experts has a limited capacity.
+        They do if rotary angles depend on the longest text, if a mixture of experts has a limited capacity, or if
+        numbers are quantised in steps that depend on the whole batch.
         """
-        return self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None
+        if self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None:
+            return True
+        both = [[one[:1] for one in read(inputs)] for inputs in (self.batch, self.beside_another)]
+        step = _STEP.get(both[0][0].dtype)
+        return not _all_close(both[0], both[1], _NO_INFLUENCE_OF_OTHERS if step is None else (4 * step, 0.0))
 
     def _two_texts(self) -> Tensor:
         ids = self.alone["input_ids"]
@@ -173,10 +183,11 @@ class Probe:
         maps = self._maps(self.alone, implementation)
         self._compare(maps, own)
         reading = self._described(implementation, maps, own)
-        is_same = self._same_when_padded(maps, partial(self._maps, implementation=implementation))
+        read = partial(self._maps, implementation=implementation)
+        is_same = self._same_when_padded(maps, read)
         if not is_same and implementation == interface.NAME:
             raise UserError("padding changes the maps of a text")
-        return replace(reading, alone=not is_same or self._texts_interact)
+        return replace(reading, alone=not is_same or self._texts_interact(read))
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
         """Return the `MapReading` that records attention weights where the model multiplies its values by them."""
@@ -190,7 +201,7 @@ class Probe:
         reading = replace(self._described(None, texts[0], own), points=())
         points = edit_points(self.model, reading, ids, [torch.cat(one) for one in zip(*texts, strict=True)])
         read = partial(self._maps_at_points, points=points, heads=reading.heads)
-        alone = not self._same_when_padded(texts[0], read) or self._texts_interact
+        alone = not self._same_when_padded(texts[0], read) or self._texts_interact(read)
         return replace(reading, points=points, alone=alone)
 
     def _maps_at_points(self, inputs: Inputs, points: Sequence[EditPoint], heads: int) -> list[Tensor]:
@@ -235,7 +246,7 @@ class Probe:
                 with interface.tapped(tap):
                     run_model(self.model, inputs)
                 return tap.weights
-            if inputs is self.batch:
+            if inputs is not self.alone:
                 return eager_maps(run_model(self.model, inputs, output_attentions=True))
             with observed(self.model, self.tokens) as observation:
                 maps = eager_maps(run_model(self.model, inputs, output_attentions=True))
