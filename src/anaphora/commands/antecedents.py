@@ -6,7 +6,7 @@ Example: anaphora antecedents run=outputs/demo data=litbank data.path=litbank/co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,14 +48,14 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     """Choose heads on the development documents, evaluate them on another split, and print and save the results.
 
     Returns:
-        Content of `antecedents.json`: "source", "run", "settings", "split", "passages" (number of texts, by split),
-        "development_items", "left_out" (number of items without an antecedent before the mention), "untrained_models"
-        (their number) and "rows" (see `selection_table`).
+        Content of `antecedents.json`: "source", "run", "settings", "split", "by", "untrained_models" (their number),
+        "passages" (number of texts, by split), "development_items", "left_out" (number of items without an antecedent
+        before the mention) and "rows" (see `selection_table`).
 
     Raises:
         UserError: `data` is not set for a model that is not a run; the split `dev` or the evaluated split has no
-            mention with an antecedent before it; a factor in `by` is unknown; or the folder holds results on other data
-            or of another run. Also the errors of `select_antecedents`.
+            mention with an antecedent before it; a factor in `by` is unknown; or the folder holds results of another
+            run or with other settings. Also the errors of `select_antecedents`.
     """
     from anaphora.api.runs import OpenRun
     from anaphora.commands.parts.shared import held_output, open_run_or_model
@@ -68,27 +68,50 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
         raise UserError(f"data: {model.name} has no data of its own; name a corpus, such as data=litbank data.path=...")
     place = run.directory if run else results_folder(settings.run)
     with held_output(settings.output, place / "antecedents" / source.kind, run or settings.run) as folder:
-        _check_folder(folder, source)
-        return _select(model, source, settings, folder)
+        asked = {
+            "run": model.name,
+            "settings": stored_settings(source),
+            "split": settings.split,
+            "by": settings.by,
+            "untrained_models": settings.untrained,
+        }
+        # A run's own folder holds no results of other runs, and the run may have been renamed.
+        _check_folder(folder, asked if settings.output else {name: asked[name] for name in asked if name != "run"})
+        return _select(model, source, settings, folder, asked)
 
 
-def _check_folder(folder: Path, source: Data) -> None:
-    """Check that the folder holds no results on data with other settings, such as another file or language."""
+def _check_folder(folder: Path, asked: Mapping[str, Any]) -> None:
+    """Check that the folder holds no results of another model, or with other settings, such as another split or file.
+
+    Args:
+        asked: the entries of `antecedents.json` that say what is measured.
+    """
+    path = folder / _RESULTS
     try:
-        stored = read_json(folder / _RESULTS, {"settings": {str: object}})["settings"]
+        stored = read_json(path, {"settings": {str: object}})
     except (FileNotFoundError, UserError):  # a damaged file is replaced
         return
-    present = stored_settings(source)
-    for name in stored.keys() & present.keys():
-        values = [Path(one[name]).resolve() if name == "path" and one[name] else one[name] for one in (stored, present)]
-        if values[0] != values[1]:
+    before, now = _flat(stored), _flat(asked)
+    for name in now:
+        if name in before and before[name] != now[name]:
             raise UserError(
-                f"{folder} holds the results on data.{name}={stored[name]}, which would be overwritten; results on "
-                f"data.{name}={present[name]} need a folder of their own, e.g. output=outputs/other"
+                f"{path} holds the results with {name}={before[name]}, which would be overwritten; results with "
+                f"{name}={now[name]} need a folder of their own, e.g. output=outputs/other"
             )
 
 
-def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path) -> dict[str, Any]:
+def _flat(entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that `antecedents.json` stores, by their names in a command, with values to compare."""
+    data = {"data" if name == "kind" else f"data.{name}": value for name, value in entries["settings"].items()}
+    if data.get("data.path"):
+        data["data.path"] = str(Path(str(data["data.path"])).resolve())
+    names = {"run": "run", "split": "split", "untrained": "untrained_models", "by": "by"}
+    return data | {name: entries[stored] for name, stored in names.items() if stored in entries}
+
+
+def _select(
+    model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path, asked: Mapping[str, Any]
+) -> dict[str, Any]:
     from tqdm import tqdm
 
     from anaphora.analysis.results.typed_json import table_row
@@ -116,13 +139,10 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
         )
     metrics = {
         "source": "Clark et al. 2019, table 2",
-        "run": model.name,
-        "settings": asdict(source),
-        "split": settings.split,
+        **asked,
         "passages": passages,
         "development_items": len(development),
         "left_out": len(examples[settings.split]) - len(measured),
-        "untrained_models": settings.untrained,
         "rows": selected.rows,
     }
     write_json(folder / _RESULTS, metrics)
