@@ -207,7 +207,7 @@ def test_hub_names_alone_are_looked_up_and_quickly_given_up(monkeypatch: pytest.
             lambda folder: (folder / "config.json").write_text(
                 '{"model_type": "own", "auto_map": {"AutoModel": "o.M"}}'
             ),
-            "cannot be opened",
+            r"auto_map \(M\) is code of the model.s own",
         ),
     ],
 )
