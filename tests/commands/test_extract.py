@@ -107,11 +107,13 @@ def test_what_is_written_is_not_written_again_and_a_stopped_shard_leaves_nothing
     assert not (own_run / "attention" / "shard_2_of_2").exists()
     extract(first)
     assert "written already" in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"test.parquet holds the rows with items=12, which would be overwritten"):
+        extract(Extraction(run=str(own_run), shard="1/2", items=8))
+    path.with_name("test_scores.parquet").unlink()
     with pytest.raises(KeyboardInterrupt):
-        extract(Extraction(run=str(own_run), shard="1/2", items=8))  # other items
+        extract(first)
     assert path.read_bytes() == whole
     monkeypatch.setattr(Extractor, "batches", batches)
-    path.with_name("test_scores.parquet").unlink()
     extract(first)
     assert path.with_name("test_scores.parquet").exists()
 
@@ -172,6 +174,21 @@ def test_chosen_words_attend_wherever_they_stand(finished: Path, plain: PlainTex
     assert sorted(words) == ["park", "park", "park", "she"]
     with pytest.raises(UserError, match=r"words \(\['zebra'\]\) appear in none of the 3 texts"):
         extract(Extraction(run=str(finished), data=plain, split="train", words=["zebra"], output=str(tmp_path / "no")))
+
+
+def test_rows_of_other_words_or_of_a_text_in_another_language_are_not_overwritten(
+    finished: Path, plain: PlainText, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"run": str(finished), "data": plain, "split": "train", "output": str(tmp_path)}
+    extract(Extraction(**given, words=["park"]))
+    whole = (tmp_path / "train.parquet").read_bytes()
+    message = r"train.parquet holds the rows with words=\['park'\], which would .* e.g. output=outputs/other"
+    with pytest.raises(UserError, match=message):
+        extract(Extraction(**given))
+    assert (tmp_path / "train.parquet").read_bytes() == whole
+    for language in ("en", "zh"):
+        extract(Extraction(run=str(finished), text="Anna left.", language=language, output=str(tmp_path / "text")))
+    assert len(list((tmp_path / "text").glob("*.parquet"))) == 2
 
 
 def test_long_texts_are_cut_between_words_and_keep_their_characters(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""Tests that results on other data never overwrite those on the run's own data."""
+"""Tests that results on other data, or with other settings, never overwrite those on the run's own data."""
 
 from __future__ import annotations
 
@@ -80,25 +80,39 @@ def test_texts_with_labels_do_not_replace_the_answers_to_the_runs_own(
     assert script(*asked, f"output={tmp_path / 'answers'}")[0] == 0
 
 
-def test_the_table_of_templates_is_about_the_chosen_head_or_about_none(
-    own_run: Path, tmp_path: Path, script: Script
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("attention", ("split=dev", "items=6", "layer=0", "head=1")),
+        ("evaluate", ("items=6",)),
+        ("evaluate", ("layer=0", "head=1")),
+    ],
+)
+def test_other_settings_replace_no_results(
+    name: str, other: tuple[str, ...], own_run: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def templates(*more: str) -> list[dict[str, str]]:
+    monkeypatch.setattr("anaphora.commands.attention.FIGURE_FORMATS", ["png"])
+    assert script(name, f"run={own_run}")[0] == 0
+    before = {path: path.read_bytes() for path in own_run.rglob("*") if path.is_file()}
+    status, _, err = script(name, f"run={own_run}", *other)
+    assert status == 0, err
+    assert {path: path.read_bytes() for path in before} == before
+    assert len([path for path in own_run.rglob("*") if path.is_file()]) > len(before)
+
+
+def test_the_table_of_templates_is_about_the_chosen_head_or_about_none(own_run: Path, script: Script) -> None:
+    def templates(name: str, *more: str) -> list[dict[str, str]]:
         status, _, err = script("evaluate", f"run={own_run}", *more)
         assert status == 0, err
-        folder = next((Path(one.removeprefix("output=")) for one in more if one.startswith("output=")), None)
-        with ((folder or own_run / "evaluation") / "test_templates.csv").open(encoding="utf-8", newline="") as file:
+        with (own_run / "evaluation" / f"{name}_templates.csv").open(encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
 
-    of_none = templates()
+    of_none = templates("test")
     assert list(of_none[0]) == ["language", "stratum", "template", "items", "task_accuracy"]
-    named = {
-        head: templates(f"layer={head[0]}", f"head={head[1]}", f"output={tmp_path / f'{head[0]}_{head[1]}'}")
-        for head in ((0, 0), (1, 0))
-    }
-    assert named[0, 0] != named[1, 0]
+    named = {layer: templates(f"test_layer_{layer}_head_0", f"layer={layer}", "head=0") for layer in (0, 1)}
+    assert named[0] != named[1]
     RunFiles(own_run).metrics.write_text('{"head": {"layer": 1, "head": 0}}')
-    assert templates() == named[1, 0]
+    assert templates("test") == named[1]
 
 
 @pytest.mark.parametrize("command", ["score", "evaluate"])

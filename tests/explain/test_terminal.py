@@ -44,6 +44,17 @@ def test_one_row_is_followed_in_every_step(script: Script) -> None:
     assert "Current row: garden" in script("explain", "example=starving_kitten", "row=3")[1]
 
 
+def test_pages_with_other_settings_have_other_names(
+    tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for chosen in ((), (), ("row=1",), ("digits=2",)):  # the same command twice
+        status, _, err = script("explain", "example=by_hand", "form=page", *chosen)
+        assert status == 0, err
+    names = {path.name for path in (tmp_path / "outputs" / "explain").iterdir()}
+    assert "by_hand_en.html" in names and len(names) == 3
+
+
 def test_json_holds_every_digit(tmp_path: Path, script: Script) -> None:
     path = tmp_path / "one.json"
     status, out, _ = script("explain", "example=one_query", "form=json", f"output={path}")

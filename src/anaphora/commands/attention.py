@@ -206,6 +206,8 @@ def draw_pictures(settings: AttentionQuery) -> None:
     if named:
         check_writable(named)
     default = (results_folder(settings.run) if run is None else run.directory) / "figures"
+    # The figures of the report, whose names have no such beginning, are of the test split.
+    stem = named.stem if named else settings.results_name if settings.results_name != "test" else ""
     with held_output(str(named.parent) if named else None, default, run or settings.run, _ELSEWHERE) as folder:
         if run is None:
             drawings = [figures_of_other_model(settings)]
@@ -216,7 +218,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
                 headline = headline_of(run, settings, 0, progress)
             drawings = [partial(score_figures, headline), example_figures(headline)]
         for draw in drawings:
-            place = folder / f"{named.stem}_" if named else folder
+            place = folder / f"{stem}_" if stem else folder
             paths = save_in_languages(draw, place, formats, page_suffixes(settings.interface_language))
             for path in paths:
                 console.print(str(path), soft_wrap=True)

@@ -119,9 +119,9 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
 
-    The answers are written to `<split>_answers.json`. If the model has attention maps, the accuracy of the answers and
-    the scores of one attention head, by template, are written to `<split>_templates.csv`. If the run does not predict
-    antecedents, the answers are null.
+    The answers are written to `<name>_answers.json`, where the name is `results_name` of the settings. If the model has
+    attention maps, the accuracy of the answers and the scores of one attention head, by template, are written to
+    `<name>_templates.csv`. If the run does not predict antecedents, the answers are null.
 
     Raises:
         UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is
@@ -163,9 +163,9 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
         }
         for number, example in enumerate(material.measured)
     ]
-    write_json(folder / f"{material.split}_answers.json", answer_rows)
+    write_json(folder / f"{settings.results_name}_answers.json", answer_rows)
     if rows:
-        write_csv(folder / f"{material.split}_templates.csv", rows)
+        write_csv(folder / f"{settings.results_name}_templates.csv", rows)
     print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
     print_answer_note(run, answers)
     calibrate_answers(run, settings, data)
@@ -222,8 +222,8 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
 def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     """Predict the labels of a split's texts and compare the accuracy with that of a bag-of-words classifier.
 
-    Labels are written to `<split>_answers.json`, and accuracies to `<split>_labels.csv`. For a run without a prediction
-    head, only the perplexity of masked tokens is printed.
+    Labels are written to `<name>_answers.json`, and accuracies to `<name>_labels.csv`, with the name as in
+    `evaluate_examples`. For a run without a prediction head, only the perplexity of masked tokens is printed.
 
     Raises:
         UserError: the split has no texts, the run's task does not fit the data, or a text is too long for the model.
@@ -262,8 +262,8 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
         {"item": number, "text": text.text, "label": text.label, "answer": answer, "bag_of_words": other}
         for number, (text, answer, other) in enumerate(zip(texts, labels, bag, strict=True))
     ]
-    write_json(folder / f"{settings.split}_answers.json", answer_rows)
-    write_csv(folder / f"{settings.split}_labels.csv", rows)
+    write_json(folder / f"{settings.results_name}_answers.json", answer_rows)
+    write_csv(folder / f"{settings.results_name}_labels.csv", rows)
     print_label_accuracy(run.name, settings.split, rows)
     print_phrase(N_("answers and accuracies: {path}"), path=folder)
 

@@ -127,13 +127,18 @@ def explain(settings: Explanation) -> None:
 
 
 def _name(settings: Explanation, walk: Walkthrough) -> str:
-    """Return the default file name of a walk-through, without suffix; for a run, it contains a hash of the settings."""
+    """Return the default file name of a walk-through, without suffix.
+
+    For a run, or if a setting differs from its default, the name contains a hash of the settings.
+    """
     from anaphora.data.own_sentence import name_of_sentence
 
+    digits = [] if settings.digits == Explanation.digits or settings.shown_as == "json" else [settings.digits]
     if settings.run is None:
-        return walk.name
+        chosen = [settings.head, settings.row, *digits]
+        return walk.name if chosen == [None, None] else name_of_sentence(walk.name, *chosen)
     asked = (settings.run, settings.pronoun, settings.candidates, settings.layer, settings.head, settings.row)
-    return f"sentence_{name_of_sentence(settings.text or settings.example or '', *asked)}"
+    return f"sentence_{name_of_sentence(settings.text or settings.example or '', *asked, *digits)}"
 
 
 def build_walkthrough(settings: Explanation) -> Walkthrough:

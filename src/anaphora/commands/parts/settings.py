@@ -28,6 +28,11 @@ class RunItems:
         if self.items is not None:
             at_least("items", self.items, 1)
 
+    @property
+    def results_name(self) -> str:
+        """Return the first part of the names of result files: the split and, if it is set, `items`."""
+        return self.split if self.items is None else f"{self.split}_items_{self.items}"
+
 
 @dataclass(kw_only=True)
 class RunHead(RunItems):
@@ -40,6 +45,12 @@ class RunHead(RunItems):
         super().__post_init__()
         if (self.layer is None) != (self.head is None):
             raise ValueError("layer and head go together: give both, or neither for the head chosen on development")
+
+    @property
+    def results_name(self) -> str:
+        """Return the name as in `RunItems`, followed by the head if the settings name one."""
+        name = super().results_name
+        return name if self.layer is None else f"{name}_layer_{self.layer}_head_{self.head}"
 
 
 @dataclass(kw_only=True)
