@@ -209,19 +209,29 @@ def test_a_candidates_words_stay_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "mark", "after"), [("“", "《", "word"), ("word", "」", "，"), ("word", "…", "word")]
+    ("word", "marks", "opening", "closing"),
+    [
+        ("word", "“ 《", ['"', "《"], []),
+        ("word", "“", ['"'], []),
+        ("word", "」 ，", [], ["」", "，"]),
+        ("word", "…", [], ["..."]),
+        ("كلمة", "(", [")"], []),  # turned for words from right to left
+        ("كلمة", ")", [], ["("]),
+    ],
 )
-def test_no_line_ends_with_an_opening_mark_or_begins_with_a_closing_one(before: str, mark: str, after: str) -> None:
-    for count in range(6, 24):  # the mark comes to the end of a line for some of them
-        words = [*["word"] * count, before, mark, after, *["word"] * 6]
+def test_no_line_ends_with_an_opening_mark_or_begins_with_a_closing_one(
+    word: str, marks: str, opening: list[str], closing: list[str]
+) -> None:
+    for count in range(6, 24):  # the marks come to the end of a line for some of them
+        words = [*[word] * count, *marks.split(), *[word] * 7]
         figure = maps.pronoun_row_figure(words, even(len(words)), 0, [], [], "")
         figure.draw_without_rendering()
-        height = {
-            text.get_position()[1]: text.get_text() for text in reversed(texts(figure)) if text.get_text() in words
-        }
-        assert not set(height.values()) & {"」", "…", "，"}, "a line begins with the mark"
-        last = {text.get_position()[1]: text.get_text() for text in texts(figure) if text.get_text() in words}
-        assert not set(last.values()) & {"“", "《"}, "a line ends with the mark"
+        drawn = [text for text in texts(figure) if text.get_text() in {word, *opening, *closing}]
+        assert len(drawn) == len(words)
+        first = {text.get_position()[1]: text.get_text() for text in reversed(drawn)}
+        last = {text.get_position()[1]: text.get_text() for text in drawn}
+        assert not set(first.values()) & set(closing), "a line begins with the mark"
+        assert not set(last.values()) & set(opening), "a line ends with the mark"
 
 
 def marks(figure: Figure) -> list[str]:

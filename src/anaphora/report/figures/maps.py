@@ -274,9 +274,10 @@ class _SentenceStrip:
 
     def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
         self.words = [drawable_text(word) for word in words]
+        self._attached = stays_with_previous(words)  # from the marks as they are written, before quotes become straight
         self._is_right_to_left = is_right_to_left(words)
         if self._is_right_to_left:  # a bracket on its own is not turned by the font
-            self.words = [word.translate(_TURNED) if len(word) == 1 else word for word in self.words]
+            self.words = [word.translate(_MIRRORED) if len(word) == 1 else word for word in self.words]
         self.weights = _weights(weights, (len(words),))
         self.roles = roles
         self.size = size
@@ -294,7 +295,7 @@ class _SentenceStrip:
             max(text_width(word, self.size, bold=self.roles.of(index) is not None) + 0.09, least)
             for index, word in enumerate(self.words)
         ]
-        attached = stays_with_previous(self.words)
+        attached = list(self._attached)
         for run in self._runs:
             for index in run[1:]:
                 attached[index] = True
@@ -351,7 +352,7 @@ class _SentenceStrip:
                 )  # fmt: skip
 
 
-_TURNED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
+_MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
 
 def _mirrored(lines: Sequence[_TextLine]) -> list[_TextLine]:
