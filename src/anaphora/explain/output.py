@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anaphora.base.console import wrapped
+from anaphora.base.language import is_right_to_left
 from anaphora.base.translation import N_, _, spoken_in
 from anaphora.explain.walk import Matrix, Step, Walkthrough
 from anaphora.report.page.offline import diverging_colours, read_asset, script_json, weight_colours, write_page
@@ -204,6 +205,7 @@ def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
             part if isinstance(part, str) else _script_matrix(part, entry, digits) for part, entry in parts
         ]
     page_data = {"words": words, "digits": digits, "share": weight_colours(), "either": diverging_colours()}
+    page_data["direction"] = "rtl" if is_right_to_left(walk.queries) else "ltr"
     write_page(
         path, "explain.html.j2", _TEMPLATES,
         walk=walk,

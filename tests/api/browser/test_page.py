@@ -20,6 +20,7 @@ from anaphora.analysis.results.scores import Head
 from anaphora.api.browser import page as page_module
 from anaphora.api.browser.page import browser_page, write_browser_page
 from anaphora.base.errors import UserError
+from anaphora.base.language import is_right_to_left
 from anaphora.base.translation import spoken_in
 from anaphora.commands.export import Export, export
 from anaphora.data.own_sentence import example_from_query
@@ -76,7 +77,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(run: Run, tmp_path: Path) ->
     html = path.read_text(encoding="utf-8")
     assert "default-src 'none'" in html
     assert not re.search(r"""(?:src|href)=["']|url\((?!data:)|https?://""", re.sub(r"http://www.w3.org/\S+", "", html))
-    assert html.count("<script") == 8
+    assert html.count("<script") == 9
 
 
 def test_the_command_writes_the_page_of_a_trained_run(finished: Path, tmp_path: Path) -> None:
@@ -346,6 +347,26 @@ def test_a_text_in_another_language_gets_the_warning_of_python(run: Run, tmp_pat
             expected = unknown_note(unknown_words(text, run.tokenizer.encode(text), example))
             assert ("Do not trust" in notes) == (expected is not None) and (expected or "") in notes, text
     assert "neither English nor Chinese" in seen[0] and "trust" not in seen[1]
+
+
+@browser
+def test_the_direction_of_a_text_is_that_of_python(run: Run, tmp_path: Path) -> None:
+    texts = [
+        "Anna",
+        "قال محمد",
+        "[MASK] محمد",
+        "“היא” Anna",
+        "Anna قال",
+        "12 ٣ Anna",
+        "ﷺ Anna",
+        "ﬡ",
+        "他 قال",
+        "3",
+        "<s> it",
+    ]
+    seen = use(run, f"return {json.dumps(texts)}.map(isRightToLeft);", tmp_path)
+    assert seen == [is_right_to_left(text.split()) for text in texts]
+    assert {True, False} == set(seen)
 
 
 @browser

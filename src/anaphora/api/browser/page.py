@@ -122,6 +122,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         data=offline.script_json(data),
         weights=offline.trusted_markup(weights.text),
         scripts=[
+            offline.read_asset("direction.js"),
             offline.read_asset("names.js", _LIVE_TEMPLATES),
             *(offline.read_asset(name, _TEMPLATES) for name in _SCRIPTS),
         ],

@@ -411,8 +411,7 @@
     button.addEventListener("click", () => follow(place));
     at("rows").append(button);
   });
-  const plainWords = queries.filter((label) => !/^\[.*\]$/.test(label)).join("");
-  at("rows").dir = /^[^\p{L}]*[\u0590-\u08ff]/u.test(plainWords) ? "rtl" : "ltr";
+  at("rows").dir = data.direction;
   at("back").addEventListener("click", () => go(view.step - 1));
   at("next").addEventListener("click", () => go(view.step + 1));
   addEventListener("keydown", (event) => {

@@ -208,7 +208,7 @@
       return node;
     });
     at("row").replaceChildren(...rowButtons);
-    at("words").dir = at("row").dir = read && /^[^\p{L}]*[\u0590-\u08ff]/u.test(read.text) ? "rtl" : "ltr";
+    at("words").dir = at("row").dir = read && isRightToLeft(read.text) ? "rtl" : "ltr";
   }
   const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : marked.has(unit) ? "candidate" : "";
   function tellMarks() {

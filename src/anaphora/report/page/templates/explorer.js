@@ -10,8 +10,6 @@
   const byName = new Map(sentences.map((one) => [one.id, one]));
   const at = (name) => document.getElementById(name);
   const languages = data.languages;
-  // Words from right to left would draw the marks and numbers beside them into their own order.
-  const isolated = (value) => /[\u0590-\u08ff]/.test(value) ? `\u2068${value}\u2069` : value;
   const say = (name, values = {}) => data.phrases[name].replace(/\{(\w+)\}/g, (_, key) => isolated(values[key]));
   // Up to 1 in every map, up to the map's own greatest weight, or a logarithmic scale, on which small weights can be told apart.
   const COLOURS = ["whole", "fitted", "log"];
