@@ -108,7 +108,7 @@ def test_a_summary_holds_nothing_but_text_and_a_heading(html: str) -> None:
 
 
 def test_shade_and_marks_of_a_word_are_told_to_those_who_listen(html: str) -> None:
-    heard = re.findall(r'<span class="heard" lang="(\w+)"> \((.*?)\)</span>', html)
+    heard = re.findall(r'<span class="visually-hidden" lang="(\w+)"> \((.*?)\)</span>', html)
     assert {language for language, _ in heard} == set(re.findall(r'<html lang="(\w+)"', html))
     told = {re.sub(r"\d.*", "", words) for _, words in heard}
     assert {"pronoun", "antecedent, weight ", "weight "} <= told or {"代词", "先行词，权重 ", "权重 "} <= told

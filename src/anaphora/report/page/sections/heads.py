@@ -128,7 +128,7 @@ def quads_section(run: ReportRun) -> Section:
     """Return the section on quads (two cues, each with both orders of the candidates), with one figure per quad."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
-        told = clauses([_told(cell, language) for cell in cells])
+        told = clauses([_sentence_with_weights(cell, language) for cell in cells])
         summary = _("{group}: {text}").format(group=group_label(language, kind), text=told)
         title = titles.quad_title(cells, language, kind, run.evidence.head.position)
         name = f"quad_{language}_{kind}"
@@ -145,7 +145,7 @@ def quads_section(run: ReportRun) -> Section:
     )
 
 
-def _told(cell: maps.QuadCell, language: str) -> str:
+def _sentence_with_weights(cell: maps.QuadCell, language: str) -> str:
     """Return a sentence of a quad in words, with the weight of each candidate."""
     gap = "" if language == "zh" else " "
     weights = np.asarray(cell.weights, dtype=np.float64)
