@@ -49,6 +49,12 @@ def test_candidates_that_share_characters_are_named_by_their_words() -> None:
         example_from_query(text, candidates=["Anna's sister", "Anna"])
     example = example_from_query(text, candidates=["Anna's sister", "Anna:2"])
     assert example.candidates == (((0, 13),), ((21, 25),))
+    with pytest.raises(UserError, match=r"'York' \(4:8\) and 'New York' \(0:8\) .*; leave one out$"):
+        example_from_query("New York grew because it was rich.", candidates=["New York", "York"])
+    text = "I hope Hope's sister calls Hope because she is ill."
+    with pytest.raises(UserError, match="as 'Hope:3'"):
+        example_from_query(text, candidates=["Hope", "Hope's sister"])
+    assert example_from_query(text, candidates=["Hope:3", "Hope's sister"]).candidates == (((7, 20),), ((27, 31),))
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

@@ -56,19 +56,20 @@ _PATTERN = re.compile(pronoun_pattern(rf"[^\W_{CHINESE_RANGES}]"))
 
 def third_person_pronouns(text: str) -> list[tuple[int, int]]:
     """Return the character spans of the third-person pronouns of a text, in order."""
-    spans = (match.span() for match in _PATTERN.finditer(text))
-    return [span for span in spans if not (cuts_word(text, span) or _is_in_address(text, span))]
+    plain = re.sub("[!-~]+", _blank_address, text) if re.search(_ADDRESS, text) else text
+    spans = (match.span() for match in _PATTERN.finditer(plain))
+    return [span for span in spans if not cuts_word(text, span)]
 
 
-def _is_in_address(text: str, span: Span) -> bool:
-    """Return whether an English pronoun is part of a web address, an e-mail address or a name like "@her"."""
-    start = span[0]
-    if not text[start].isascii():
-        return False
-    while start and "!" <= text[start - 1] <= "~":
-        start -= 1
-    around = re.compile("[!-~]*").match(text, span[1])
-    return bool(re.search(_ADDRESS, text[start : span[0]]) or (around and re.search("@.", around[0])))
+def _blank_address(characters: re.Match[str]) -> str:
+    """Replace a web address after its beginning, or an e-mail address or a name like "@her" around its @, by blanks."""
+    run = characters[0]
+    beginning = re.search(_ADDRESS, run)
+    if beginning is None:
+        return run
+    start = max(0, run.rfind("@", 0, -1))
+    end = max(start, beginning.end())
+    return " " * start + run[start:end] + " " * (len(run) - end)
 
 
 def example_from_query(
@@ -116,17 +117,26 @@ def _check_apart(text: str, spans: Sequence[Span]) -> None:
     for second, span in enumerate(spans):
         for other in spans[:second]:
             if overlap(span, other):
+                shorter, longer = sorted((span, other), key=lambda one: one[1] - one[0])
+                name = text[slice(*shorter)]
+                mentions = enumerate(occurrences_in_any_case(name, text), 1)
+                later = next((number for number, mention in mentions if mention[0] >= longer[1]), None)
                 message = N_(
                     "candidates: {words!r} ({place}) and {other!r} ({other_place}) share characters of the text; leave "
-                    "one out, or choose a later mention by its number, as {numbered!r}"
+                    "one out"
                 )
+                if later is not None:
+                    message = N_(
+                        "candidates: {words!r} ({place}) and {other!r} ({other_place}) share characters of the text; "
+                        "leave one out, or choose a later mention by its number, as {numbered!r}"
+                    )
                 raise UserError(
                     message,
                     words=text[slice(*span)],
                     place="{}:{}".format(*span),
                     other=text[slice(*other)],
                     other_place="{}:{}".format(*other),
-                    numbered=f"{text[slice(*min(span, other, key=lambda one: one[1] - one[0]))]}:2",
+                    numbered=f"{name}:{later}",
                 )
 
 
