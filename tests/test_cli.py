@@ -70,7 +70,7 @@ WRONG = [
     ("train", ("--resolve",), "--resolve changes only how settings are printed: write --cfg job too"),
     ("train", ("--package", "model"), "--package changes only how settings are printed: write --cfg job too"),
     ("train", ("--experimental-rerun=file", "seed=1"), "--experimental-rerun=file: did you mean experiment=file?"),
-    ("train", ("hydra.run.dir=/nowhere", "name=x"), "hydra.run.dir=/nowhere moves no run"),
+    ("train", ("hydra.run.dir=/nowhere", "name=x"), "hydra.run.dir=/nowhere does not move the run"),
     ("train", ("-cp", "nowhere", "name=x"), "--config-path (nowhere): there is no such folder"),
     ("train", ("recipe=small", "task=masked_lm"), "task=masked_lm sets task/prediction to none, but recipe=small sets"),
     ("train", ("task.own_token_weight=2",), "task.own_token_weight=2 has no effect while task.own_token is 0"),

@@ -36,7 +36,7 @@ from anaphora.runs.presence import refuse_missing, say_which_run
 from anaphora.runs.processes import started_processes, until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings import help as help_texts
-from anaphora.settings.arguments import CONFIGS, default_groups, divided, settings_from
+from anaphora.settings.arguments import CONFIGS, default_groups, settings_and_options, settings_from
 from anaphora.settings.run import Config
 from anaphora.settings.typed import error_message, resolve
 
@@ -161,7 +161,7 @@ def run_command(name: str) -> None:
         one_of(VARIABLE, environment_language(), LANGUAGES)
         check_processes(name)
         if {"--help", "-h"} & set(sys.argv[1:]):
-            print(help_of(command, [word for word in divided(sys.argv[1:])[0] if "=" not in word]))
+            print(help_of(command, [word for word in settings_and_options(sys.argv[1:])[0] if "=" not in word]))
             return
         if command.is_composed:
             help_texts.check_arguments(sys.argv[1:], command.schema, groups=default_groups(name))

@@ -470,6 +470,8 @@ def test_a_chosen_file_whose_values_a_recipe_replaces_is_reported(tmp_path: Path
     assert (both.model.width, both.model.dropout) == (32, 0.2)
     composed(folder, "train", ["recipe=small", "experiment=compositions", "trainer=smoke", "data=short_text"])
     composed(folder, "train", ["recipe=small", "task=masked_lm", "task/prediction=none"])
+    long = 5000 * "x"
+    assert composed(folder, "train", ["recipe=small", f"objective={long}"]).objective == long
 
 
 def test_a_setting_that_needs_another_is_reported_unless_the_other_is_set_too() -> None:

@@ -80,7 +80,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
     return construct(schema, plain, "")
 
 
-def divided(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def settings_and_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Divide command-line arguments into those that set something, and Hydra's options with their values."""
     others: list[str] = []
     options: list[str] = []

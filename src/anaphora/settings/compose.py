@@ -26,7 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
-from anaphora.settings.arguments import CONFIGS, ENTRY, divided
+from anaphora.settings.arguments import CONFIGS, ENTRY, settings_and_options
 from anaphora.settings.run import Config, MovedData
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.settings.typed import error_message, resolve
@@ -128,7 +128,7 @@ def for_hydra(arguments: Sequence[str]) -> list[str]:
         UserError: an option that changes only printed settings is given without `--cfg`; `hydra.run.dir` is the only
             setting of Hydra, and so has no effect; or the folder of `--config-path` does not exist.
     """
-    settings, options = divided(arguments)
+    settings, options = settings_and_options(arguments)
     names = [option.partition("=")[0] for option in options]
     for name in ("--resolve", "--package", "-p"):
         if name in names and not {"--cfg", "-c"} & set(names):
@@ -136,8 +136,8 @@ def for_hydra(arguments: Sequence[str]) -> list[str]:
     of_hydra = [setting for setting in settings if setting.lstrip("+").startswith("hydra")]
     if len(of_hydra) == 1 and "hydra.run.dir=" in of_hydra[0] and not {"--config-name", "-cn"} & set(names):
         raise UserError(
-            f"{of_hydra[0]} moves no run, whose folder is output=... and name=...; with "
-            "hydra.job.chdir=true it becomes the folder that relative paths start from"
+            f"{of_hydra[0]} does not move the run, whose folder is set by output=... and name=...; with "
+            "hydra.job.chdir=true, relative paths start from it"
         )
     for place, option in enumerate(options):
         name, equals, path = option.partition("=")
@@ -253,9 +253,11 @@ def _values_of_file(group: str, option: str) -> dict[str, Any]:
     """Return the values that the file of an option of a config group sets, keyed by the dotted name of the setting.
 
     Variants that the file chooses, such as a prediction head, are keyed by their group. References to other settings
-    are left out. The result is empty if the option is no YAML file or sets values outside its group.
+    are left out. The result is empty if there is no such group, or if the option is no YAML file or sets values outside
+    its group.
     """
-    file = GlobalHydra.instance().config_loader().repository.load_config(f"{group}/{option}")  # type: ignore[attr-defined]
+    repository = GlobalHydra.instance().config_loader().repository  # type: ignore[attr-defined]
+    file = repository.load_config(f"{group}/{option}") if repository.group_exists(group) else None
     if file is None or file.is_schema_source or file.header["package"] is not None:
         return {}
     values: dict[str, Any] = {

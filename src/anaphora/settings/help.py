@@ -23,7 +23,7 @@ from typing import Any
 from omegaconf import MISSING
 
 from anaphora.base.errors import UserError
-from anaphora.settings.arguments import CONFIGS, divided, given_twice, inner_type
+from anaphora.settings.arguments import CONFIGS, given_twice, inner_type, settings_and_options
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _WIDTH = 100
@@ -251,7 +251,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
             options are errors too.
     """
     keys = list(dict.fromkeys([*setting_keys(schema), *(groups or ())]))
-    waiting = list(arguments) if groups is None else divided(arguments)[0]
+    waiting = list(arguments) if groups is None else settings_and_options(arguments)[0]
     lists: set[str] = set()
     while waiting:
         argument = waiting.pop(0)
