@@ -206,7 +206,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
     if named:
         check_writable(named)
     default = (results_folder(settings.run) if run is None else run.directory) / "figures"
-    # The figures of the report, whose names have no such beginning, are of the test split.
+    # Other settings have other names; those of the test split are shared with the report.
     stem = named.stem if named else settings.results_name if settings.results_name != "test" else ""
     with held_output(str(named.parent) if named else None, default, run or settings.run, _ELSEWHERE) as folder:
         if run is None:
