@@ -197,8 +197,10 @@ def config_folder() -> Path:
     return Path(next(source.path for source in sources if source.provider == "main"))
 
 
-def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig:
+def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: bool = False) -> DictConfig:
     """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
+
+    A study may set for all its cells what has an effect in some of them, so only `check_chosen_files` applies there.
 
     Raises:
         HydraException: an override is invalid.
@@ -211,7 +213,7 @@ def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig
     try:
         with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
             settings = compose(command, overrides=list(overrides))
-            check_effects(overrides, settings)
+            (check_chosen_files if in_study else check_effects)(overrides, settings)
             return settings
     finally:
         running.hydra = outer
@@ -220,19 +222,29 @@ def composed(folder: Path, command: str, overrides: Sequence[str]) -> DictConfig
 def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
-    The check must run while Hydra is initialised, because it reads the files of the chosen options of config groups. A
-    recipe or an experiment comes after the other groups, so its values replace those of a file chosen on the command
-    line, as in model=mine recipe=small. An experiment may replace the values of a recipe, because this is its purpose.
+    The check must run while Hydra is initialised, because it reads the files of the chosen options of config groups.
 
     Raises:
-        UserError: a recipe or an experiment replaces a value of a chosen file; or a setting needs another one, which
-            is 0 and is not among the overrides.
+        UserError: a setting needs another one, which is 0 and is not among the overrides; or as in
+            `check_chosen_files`.
     """
-    split = [one.lstrip("+").partition("=") for one in overrides if not one.startswith("~")]
-    typed = {name: value for name, _, value in split}
+    typed = _typed_values(overrides)
     for name, needed in _NEEDS.items():
         if name in typed and needed not in typed and OmegaConf.select(settings, needed) == 0:
             raise UserError(f"{name}={typed[name]} has no effect while {needed} is 0")
+    check_chosen_files(overrides, settings)
+
+
+def check_chosen_files(overrides: Sequence[str], settings: DictConfig) -> None:
+    """Check that a recipe or an experiment replaces no value of a file chosen on the command line.
+
+    Both come after the other config groups, so their values would count, as in model=mine recipe=small. An experiment
+    may replace the values of a recipe, because this is its purpose.
+
+    Raises:
+        UserError: a recipe or an experiment replaces a value of a chosen file.
+    """
+    typed = _typed_values(overrides)
     replacing = [f"{group}={typed[group]}" for group in ("recipe", "experiment") if group in typed]
     for group, option in typed.items() if replacing else ():
         if group in ("recipe", "experiment") or not re.fullmatch(r"[\w/]+", group):
@@ -247,6 +259,14 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
                     f"{group}={option} sets {name} to {wanted}, but {' '.join(replacing)} sets it to {given}: write "
                     f"{name}={wanted} too, or leave {group}={option} out"
                 )
+
+
+def _typed_values(overrides: Sequence[str]) -> dict[str, str]:
+    """Return the values of the overrides that set something, keyed by setting or config group."""
+    return {
+        name: value
+        for name, _, value in (one.lstrip("+").partition("=") for one in overrides if not one.startswith("~"))
+    }
 
 
 def _values_of_file(group: str, option: str) -> dict[str, Any]:
@@ -287,7 +307,7 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
 
     register_configs({"train": Config})
     try:
-        return resolve(composed(folder, "train", overrides), Config)
+        return resolve(composed(folder, "train", overrides, in_study=True), Config)
     except (HydraException, OmegaConfBaseException, UserError) as error:
         raise UserError(f"{what}: {error_message(error)}") from None
 
