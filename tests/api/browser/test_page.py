@@ -77,7 +77,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(run: Run, tmp_path: Path) ->
     html = path.read_text(encoding="utf-8")
     assert "default-src 'none'" in html
     assert not re.search(r"""(?:src|href)=["']|url\((?!data:)|https?://""", re.sub(r"http://www.w3.org/\S+", "", html))
-    assert html.count("<script") == 9
+    assert html.count("<script") == 10
 
 
 def test_the_command_writes_the_page_of_a_trained_run(finished: Path, tmp_path: Path) -> None:

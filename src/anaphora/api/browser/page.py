@@ -123,7 +123,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         weights=offline.trusted_markup(weights.text),
         scripts=[
             offline.read_asset("direction.js"),
-            offline.read_asset("names.js", _LIVE_TEMPLATES),
+            *(offline.read_asset(name, _LIVE_TEMPLATES) for name in ("elements.js", "names.js")),
             *(offline.read_asset(name, _TEMPLATES) for name in _SCRIPTS),
         ],
         style=offline.read_asset("report.css"),

@@ -151,7 +151,7 @@ class LiveApplication:
             style=offline.read_asset("report.css"),
             own_style=offline.read_asset("live.css", _TEMPLATES),
             script=offline.read_asset("explorer.js"),
-            own_scripts=[offline.read_asset(name, _TEMPLATES) for name in ("names.js", "live.js")],
+            own_scripts=[offline.read_asset(name, _TEMPLATES) for name in ("elements.js", "names.js", "live.js")],
         )  # fmt: skip
 
 

@@ -7,18 +7,6 @@
   const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => isolated(values[key]));
   const quoted = (text) => `“${text}”`;
   const share = (weight) => weight.toFixed(2);
-  function element(tag, className, text) {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    if (text !== undefined) node.textContent = text;
-    return node;
-  }
-  function heading(scope, text, lang) { // of a column or of a row
-    const node = element("th", "", text);
-    node.scope = scope;
-    if (lang) node.lang = lang;
-    return node;
-  }
   function button(text, act, className = "link") {
     const node = element("button", className, text);
     node.type = "button";

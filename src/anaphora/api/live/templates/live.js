@@ -3,19 +3,7 @@
   const live = JSON.parse(document.getElementById("live-data").textContent), say = live.phrases;
   const at = (name) => document.getElementById(name), root = at("explorer");
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => isolated(values[name]));
-  function element(tag, className, text) {
-    const node = document.createElement(tag);
-    if (className) node.className = className;
-    if (text !== undefined) node.textContent = text;
-    return node;
-  }
 
-  function heading(scope, text, lang) { // of a column or of a row
-    const made = element("th", "", text);
-    made.scope = scope;
-    if (lang) made.lang = lang;
-    return made;
-  }
   function refill(box, nodes) { // the focus stays at the button with the same number
     const buttons = () => [...box.querySelectorAll("button")], place = buttons().indexOf(document.activeElement);
     box.replaceChildren(...nodes);
