@@ -68,7 +68,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
         raise UserError(f"data: {model.name} has no data of its own; name a corpus, such as data=litbank data.path=...")
     place = run.directory if run else results_folder(settings.run)
     with held_output(settings.output, place / "antecedents" / source.kind, run or settings.run) as folder:
-        asked = {
+        identity = {
             "run": model.name,
             "settings": stored_settings(source),
             "split": settings.split,
@@ -76,22 +76,24 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
             "untrained_models": settings.untrained,
         }
         # A run's own folder holds no results of other runs, and the run may have been renamed.
-        _check_folder(folder, asked if settings.output else {name: asked[name] for name in asked if name != "run"})
-        return _select(model, source, settings, folder, asked)
+        _check_folder(
+            folder, identity if settings.output else {name: identity[name] for name in identity if name != "run"}
+        )
+        return _select(model, source, settings, folder, identity)
 
 
-def _check_folder(folder: Path, asked: Mapping[str, Any]) -> None:
+def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     """Check that the folder holds no results of another model, or with other settings, such as another split or file.
 
     Args:
-        asked: the entries of `antecedents.json` that say what is measured.
+        identity: the entries of `antecedents.json` that say what is measured.
     """
     path = folder / _RESULTS
     try:
         stored = read_json(path, {"settings": {str: object}})
     except (FileNotFoundError, UserError):  # a damaged file is replaced
         return
-    before, now = _flat(stored), _flat(asked)
+    before, now = _by_setting(stored), _by_setting(identity)
     for name in now:
         if name in before and before[name] != now[name]:
             raise UserError(
@@ -100,7 +102,7 @@ def _check_folder(folder: Path, asked: Mapping[str, Any]) -> None:
             )
 
 
-def _flat(entries: Mapping[str, Any]) -> dict[str, Any]:
+def _by_setting(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that `antecedents.json` stores, by their names in a command, with values to compare."""
     data = {"data" if name == "kind" else f"data.{name}": value for name, value in entries["settings"].items()}
     if data.get("data.path"):
@@ -110,7 +112,7 @@ def _flat(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _select(
-    model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path, asked: Mapping[str, Any]
+    model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path, identity: Mapping[str, Any]
 ) -> dict[str, Any]:
     from tqdm import tqdm
 
@@ -139,7 +141,7 @@ def _select(
         )
     metrics = {
         "source": "Clark et al. 2019, table 2",
-        **asked,
+        **identity,
         "passages": passages,
         "development_items": len(development),
         "left_out": len(examples[settings.split]) - len(measured),

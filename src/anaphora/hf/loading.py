@@ -119,7 +119,7 @@ def check_loaded(transformers: Any, model: object) -> None:
             f"model ({name}) has an adapter of peft that adds vectors of its own to every text and cannot be merged; "
             "model.get_base_model() is the model without it"
         )
-    inner = _inside(transformers, model)
+    inner = _path_inside(transformers, model)
     if inner is not None:
         raise UserError(f"model ({name}) only holds a model of transformers; give the model itself: {inner}")
     raise UserError(
@@ -128,7 +128,7 @@ def check_loaded(transformers: Any, model: object) -> None:
     )
 
 
-def _inside(transformers: Any, model: object) -> str | None:
+def _path_inside(transformers: Any, model: object) -> str | None:
     """Return how to write the model of `transformers` that a compiled copy, a pipeline or another wrapper holds."""
     named = model.named_modules() if isinstance(model, nn.Module) else [("model", getattr(model, "model", None))]
     path = next((path for path, module in named if isinstance(module, transformers.PreTrainedModel)), None)
