@@ -51,11 +51,11 @@ def unread_note(words: Sequence[str]) -> str:
 
 def quoted_words(words: Sequence[str]) -> str:
     """Return words in quotation marks, joined by commas; a soft hyphen, which cannot be seen, is written as U+00AD."""
-    seen = (
+    printable = (
         word if any(map(str.isprintable, word)) else " ".join(f"U+{ord(letter):04X}" for letter in word)
         for word in words
     )
-    return answer_phrases()["comma"].join(f"“{word}”" for word in seen)
+    return answer_phrases()["comma"].join(f"“{word}”" for word in printable)
 
 
 def head_note(

@@ -128,8 +128,8 @@ def quads_section(run: ReportRun) -> Section:
     """Return the section on quads (two cues, each with both orders of the candidates), with one figure per quad."""
     elements: list[PageElement] = []
     for language, kind, cells in run.quads:
-        told = clauses([_sentence_with_weights(cell, language) for cell in cells])
-        summary = _("{group}: {text}").format(group=group_label(language, kind), text=told)
+        sentences = clauses([_sentence_with_weights(cell, language) for cell in cells])
+        summary = _("{group}: {text}").format(group=group_label(language, kind), text=sentences)
         title = titles.quad_title(cells, language, kind, run.evidence.head.position)
         name = f"quad_{language}_{kind}"
         elements.append(FigureElement(name=name, figure=maps.quad_figure(cells, title), alt=summary))
