@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -238,6 +239,32 @@ def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[s
         raise KeyboardInterrupt
     assert left.value.code == 130
     assert capsys.readouterr().err == "stopped; what is written is whole\n"
+
+
+IMPORTS = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path, target=None):
+        if name == "omegaconf":
+            os.kill(os.getpid(), signal.SIGINT)
+
+if sys.argv[1] != "raises":
+    sys.meta_path.insert(0, Interrupt())
+if sys.argv[1] == "ignored":  # as in a shell's background job
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+before = signal.getsignal(signal.SIGINT)
+import anaphora.cli
+assert signal.getsignal(signal.SIGINT) is before
+"""
+
+
+@pytest.mark.parametrize(("case", "status"), [("interrupted", -signal.SIGINT), ("ignored", 0), ("raises", 0)])
+def test_an_interrupt_during_the_imports_is_quiet_and_handled_as_before_afterwards(case: str, status: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", IMPORTS, case]
+    process = subprocess.run(command, capture_output=True, env=environment, cwd=ROOT, check=False)
+    assert (process.returncode, process.stderr) == (status, b"")
 
 
 MISSING = """

@@ -5,16 +5,22 @@ Each command is a module of `anaphora.commands` with a function of the module's 
 
 from __future__ import annotations
 
+import contextlib
+import signal
+
+_RAISES = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+if _RAISES:  # during the imports below, which take 0.3 s, an interrupt ends the process without a traceback
+    with contextlib.suppress(ValueError):  # raised outside the main thread
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import ast
 import atexit
-import contextlib
 import errno
 import gc
 import inspect
 import io
 import math
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +45,10 @@ from anaphora.settings import help as help_texts
 from anaphora.settings.arguments import CONFIGS, default_groups, settings_and_options, settings_from
 from anaphora.settings.run import Config
 from anaphora.settings.typed import error_message, resolve
+
+if _RAISES:
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)
