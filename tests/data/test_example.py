@@ -115,8 +115,8 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ({"factors": {"event_names": "picnic"}}, "factors.event_names: 'picnic' must be starts of mentions, as in"),
         ({"factors": {"event_names": "0,8"}}, "factors.event_names: '0,8' must be starts of mentions"),
         ({"factors": {"voices": 0}}, "factors.voices: '0' must be a number from 1 to 9"),
-        ({"pronom": [1, 2]}, "pronom: unknown field; allowed: text"),
-        ({"split": "dev"}, "split: unknown field; allowed: text, .*, factors; in a file also split"),
+        ({"pronom": [1, 2]}, r"pronom: unknown field; did you mean pronoun\? \(allowed: text"),
+        ({"split": "dev"}, r"split: unknown field \(allowed: text, .*, factors; in a file also split"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(changes: dict[str, Any], message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -249,7 +250,8 @@ def from_record(record: Mapping[str, Any]) -> Example:
     allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
     for name in record:  # first: a field with a capital letter is misspelt, not missing
         if name not in allowed:
-            raise UserError(f"{name}: unknown field; allowed: {', '.join(allowed)}; in a file also split")
+            meant = "".join(f"; did you mean {close}?" for close in difflib.get_close_matches(str(name), allowed, n=1))
+            raise UserError(f"{name}: unknown field{meant} (allowed: {', '.join(allowed)}; in a file also split)")
     for name in allowed[:5]:
         if record.get(name) is None:
             raise UserError(f"{name}: it is missing; required: {', '.join(allowed[:5])}")

@@ -330,18 +330,19 @@ def job_overrides() -> list[str]:
 def job_name(overrides: list[str]) -> str:
     """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    The name consists of the last overrides, as many as fit into `_LONGEST_NAME` characters, and a hash of all
-    overrides. In the name, the key of an override is shortened to its last part.
+    The name consists of a hash of all overrides and, before it, as many overrides as fit into `_LONGEST_NAME`
+    characters, from both ends inwards: what a sweep varies is typed last, or put first by Optuna. The key of an
+    override is shortened to its last part.
     """
-    shown: list[str] = []
-    for override in reversed(overrides):
-        key, _, value = override.partition("=")
+    shown: dict[int, str] = {}
+    for end in range(len(overrides)):
+        place = end // 2 if end % 2 else len(overrides) - 1 - end // 2
+        key, _, value = overrides[place].partition("=")
         short = re.sub(r"[^\w.=+-]+", "_", f"{re.split(r'[./]', key)[-1]}={value}")
-        if len(",".join([short, *shown])) > _LONGEST_NAME:
-            break
-        shown.insert(0, short)
+        if len(",".join([short, *shown.values()])) <= _LONGEST_NAME:
+            shown[place] = short
     digest = hashlib.sha256(json.dumps(overrides).encode()).hexdigest()[:8]
-    return "-".join([*([",".join(shown)] if shown else []), digest])
+    return "-".join([*([",".join(shown[place] for place in sorted(shown))] if shown else []), digest])
 
 
 @contextmanager

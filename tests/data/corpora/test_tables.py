@@ -431,7 +431,7 @@ def test_empty_rows_above_the_header_are_left_out_and_lines_are_counted_with_the
 
 def test_a_column_in_other_letters_is_named(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [{name.title(): value for name, value in ITEM.items()}])
-    with pytest.raises(UserError, match="line 2, Text: unknown field; allowed: text, language, "):
+    with pytest.raises(UserError, match=r"line 2, Text: unknown field; did you mean text\? \(allowed: text, "):
         tables.read(OwnExamples(path=str(path)))
 
 
