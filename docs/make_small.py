@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from anaphora.report.figures import style
@@ -31,9 +32,20 @@ def shrink(path: Path) -> None:
     fixed = _colours_of_figures()
     own = picture.quantize(256 - len(fixed), Image.Quantize.MAXCOVERAGE).convert("RGB")
     colours = [*fixed, *(colour for _, colour in own.getcolors(256) or [])]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([part for colour in colours for part in colour])
-    picture.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
+    small = Image.fromarray(_nearest(np.asarray(picture), np.array(colours)))
+    small.putpalette([part for colour in colours for part in colour])
+    small.save(path, optimize=True)
+
+
+def _nearest(pixels: NDArray[np.uint8], colours: NDArray[np.int_]) -> NDArray[np.uint8]:
+    """Return the index of the nearest colour for every pixel, (height, width, 3) -> (height, width).
+
+    Pillow's own search is approximate: it may take a pale grey for white.
+    """
+    different, places = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True)
+    distances = ((different[:, None].astype(int) - colours) ** 2).sum(axis=2)
+    indices = distances.argmin(axis=1).astype(np.uint8)
+    return indices[places].reshape(pixels.shape[:2])
 
 
 def _colours_of_figures() -> list[tuple[int, int, int]]:

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import runpy
 from itertools import combinations
+from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from numpy.typing import NDArray
+from PIL import Image
 
 from anaphora.report.figures import style
 
+DOCS = Path(__file__).parents[2] / "docs"
 # Machado, Oliveira and Fernandes 2009, table 1, severity 1.0.
 VISIONS = {
     "usual": np.eye(3),
@@ -74,3 +78,15 @@ def test_the_house_style_ignores_the_users_settings_and_gives_them_back() -> Non
             assert matplotlib.rcParams["font.size"] == style.TEXT
         assert matplotlib.rcParams["axes.facecolor"] == "black"
         assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_a_compressed_picture_of_the_documentation_keeps_its_white_paper(tmp_path: Path) -> None:
+    nearly_white = np.stack(np.meshgrid(*[np.arange(244, 256, dtype=np.uint8)] * 3), axis=-1).reshape(12, -1, 3)
+    pixels = np.full((60, 144, 3), 255, dtype=np.uint8)
+    pixels[24:36] = nearly_white
+    path = tmp_path / "picture.png"
+    Image.fromarray(pixels).save(path)
+    runpy.run_path(str(DOCS / "make_small.py"))["shrink"](path)
+    with Image.open(path) as small:
+        written = np.asarray(small.convert("RGB"))
+    assert (written[:24] == 255).all() and (written[36:] == 255).all()
