@@ -15,6 +15,7 @@ from anaphora.analysis.maps.words import mention_mass, word_weights
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.scores import heads
 from anaphora.analysis.scores.heads import (
+    CANDIDATE_IN_PRONOUN,
     CANDIDATE_WITHOUT_TOKEN,
     MEASURES,
     NO_ANTECEDENT,
@@ -152,6 +153,21 @@ def test_items_that_cannot_be_scored_are_left_out_and_counted() -> None:
     )
     assert scored.kept.tolist() == [1]
     assert scored.dropped == {NO_ANTECEDENT: 1, TOO_FEW_CANDIDATES: 1, NO_DISTRACTOR: 1, CANDIDATE_WITHOUT_TOKEN: 1}
+
+
+def test_an_item_with_a_candidate_in_a_token_of_the_pronoun_is_left_out_and_counted() -> None:
+    text, spans = "他对李四说王五", ((0, 1), (1, 2), (2, 4), (4, 5), (5, 7))
+    example = Example(text=text, language="zh", pronoun=(0, 1), candidates=(((2, 4),), ((5, 7),)), antecedents=(0,))
+    apart = np.array([[[0.1, 0.2, 0.3, 0.2, 0.2]]], dtype=np.float32)
+    merged = np.array([[[0.6, 0.2, 0.2]]], dtype=np.float32)  # the first token has the pronoun and a candidate
+    scored = score_records(
+        [
+            AttentionRecord(example, spans, (0, 1, 2, 3, 4), apart),
+            AttentionRecord(example, ((0, 4), (4, 5), (5, 7)), (0, 1, 2), merged),
+        ]
+    )
+    assert scored.kept.tolist() == [0] and scored.dropped == {CANDIDATE_IN_PRONOUN: 1}
+    np.testing.assert_allclose(scored.antecedent_mass, [[[0.3]]])
 
 
 def test_nothing_to_score_and_records_of_two_models_are_refused() -> None:

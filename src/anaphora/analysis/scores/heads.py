@@ -40,7 +40,8 @@ NO_ANTECEDENT = N_("no antecedent")
 TOO_FEW_CANDIDATES = N_("fewer than two candidates")
 NO_DISTRACTOR = N_("every candidate is an antecedent")
 CANDIDATE_WITHOUT_TOKEN = N_("a candidate without a token")
-DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN)
+CANDIDATE_IN_PRONOUN = N_("a candidate in a token of the pronoun")
+DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN, CANDIDATE_IN_PRONOUN)
 
 _BATCH_WEIGHTS = 4_000_000  # weights concatenated at once: 16 MB for sentences of any length
 
@@ -131,9 +132,10 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
         dropped.update(reason for reason in reasons if reason is not None)
         numbers = [number for number, reason in enumerate(reasons) if reason is None]
         laid = _FlatRecords([batch[number] for number in numbers])
-        if not laid.covered.all():
-            dropped[CANDIDATE_WITHOUT_TOKEN] += int((~laid.covered).sum())
-            numbers = [numbers[index] for index in np.flatnonzero(laid.covered)]
+        readable = laid.covered & laid.apart
+        if not readable.all():
+            dropped.update(CANDIDATE_IN_PRONOUN if own else CANDIDATE_WITHOUT_TOKEN for own in laid.covered[~readable])
+            numbers = [numbers[index] for index in np.flatnonzero(readable)]
             laid = _FlatRecords([batch[number] for number in numbers])
         if numbers:
             parts.append(_score_batch(laid))
@@ -254,7 +256,8 @@ class _FlatRecords:
         sizes: number of candidates of each item, (n,).
         mention_owner, slot: index of each candidate's item, and index of the candidate within the item, (C,) each.
         mention_tokens: shares of tokens in each candidate (`TokenShares`).
-        covered: mask of the items whose candidates all have a token, (n,).
+        of_pronoun: mask of the tokens with a character of their item's pronoun, (K,).
+        covered, apart: masks of the items whose candidates all have a token, and share none with the pronoun, (n,).
     """
 
     def __init__(self, records: Sequence[AttentionRecord]) -> None:
@@ -265,9 +268,8 @@ class _FlatRecords:
         self.words = np.fromiter(chain.from_iterable(record.words for record in records), dtype=np.int64)
         self.owner = np.repeat(np.arange(len(records)), self.lengths)
         self.sizes = np.array([len(example.candidates) for example in examples], dtype=np.int64)
-        firsts = np.cumsum(self.sizes) - self.sizes
         self.mention_owner = np.repeat(np.arange(len(records)), self.sizes)
-        self.slot = np.arange(len(self.mention_owner)) - np.repeat(firsts, self.sizes)
+        self.slot = np.arange(len(self.mention_owner)) - np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes)
 
         mentions = [spans for example in examples for spans in example.candidates]
         number = np.repeat(np.arange(len(mentions)), np.array([len(spans) for spans in mentions], dtype=np.int64))
@@ -277,6 +279,10 @@ class _FlatRecords:
         self.mention_tokens = token_shares(self.spans, starts[item], self.lengths[item], spans)
         bare = np.bincount(self.mention_tokens.mention, minlength=len(mentions)) == 0
         self.covered = np.bincount(self.mention_owner[bare], minlength=len(records)) == 0
+        pronoun = _pairs(example.pronoun for example in examples)[self.owner]
+        self.of_pronoun = (self.spans[:, 0] < pronoun[:, 1]) & (pronoun[:, 0] < self.spans[:, 1])
+        in_both = self.mention_tokens.token[self.of_pronoun[self.mention_tokens.token]]
+        self.apart = np.bincount(self.owner[in_both], minlength=len(records)) == 0
 
 
 def _pairs(spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
@@ -287,8 +293,7 @@ def _score_batch(laid: _FlatRecords) -> dict[str, NDArray[Any]]:
     """Return the arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
     records, mention_tokens = laid.records, laid.mention_tokens
     heads = records[0].weights.shape[0] * records[0].weights.shape[1]
-    weights = np.concatenate([record.weights.reshape(heads, -1) for record in records], axis=1)
-    weights = weights.astype(np.float32, copy=False)  # (P, K)
+    weights = np.concatenate([record.weights.reshape(heads, -1) for record in records], axis=1, dtype=np.float32)
 
     most = int(laid.sizes.max())
     present, gold, focal = (np.zeros((len(records), most), dtype=np.bool_) for _ in range(3))
@@ -358,9 +363,7 @@ def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArr
     starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))
     word_owner = owner[starts]
 
-    pronoun = _pairs(record.example.pronoun for record in laid.records)[owner]
-    spans = laid.spans[textual]
-    own = np.logical_or.reduceat((spans[:, 0] < pronoun[:, 1]) & (pronoun[:, 0] < spans[:, 1]), starts)
+    own = np.logical_or.reduceat(laid.of_pronoun[textual], starts)
     hits = np.zeros(len(laid.words), dtype=np.bool_)
     hits[laid.mention_tokens.token[gold[laid.mention_owner, laid.slot][laid.mention_tokens.mention]]] = True
     hit = np.logical_or.reduceat(hits[textual], starts)
