@@ -110,18 +110,38 @@ def test_a_line_says_whether_the_chosen_head_points_where_the_answer_is(
     assert not any("points" in note for note in replied(run, TEXT, "Anna", "Emma")["notes"])  # no head was chosen
 
 
-@pytest.mark.parametrize("answer", [0, 2, None])
-def test_the_line_names_all_candidates_of_a_tie_and_claims_no_agreement(answer: int | None) -> None:
+@pytest.mark.parametrize("shares", [(1.0, 0.0, 0.0), (0.2, 0.2, 0.6), (0.2, 0.1, 0.1, 0.6)])
+def test_the_line_names_all_candidates_of_a_tie_and_claims_no_agreement(shares: tuple[float, ...]) -> None:
     names = ["Anna", "Emma", "Mary"]
-    tied = head_note(2, 1, names, (0.3, 0.1, 0.3), answer, False)
+    tied = head_note(2, 1, names, (0.3, 0.1, 0.3), shares, False)
     assert tied == "Layer 2 head 1 points at no single one of them: “Anna”, “Mary” get 0.30 each."
-    assert "“Anna” gets 0.30" in head_note(2, 1, names, (0.304, 0.1, 0.29), 0, False)
-    assert head_note(2, 1, names, (0.3, 0.1, 0.297), answer, False) == tied
-    assert "“Anna”, “Emma”, “Mary” get 0.05 each" in head_note(2, 1, names, (0.05, 0.05, 0.05), answer, False)
+    assert "“Anna” gets 0.30" in head_note(2, 1, names, (0.304, 0.1, 0.29), (1.0, 0.0, 0.0), False)
+    assert head_note(2, 1, names, (0.3, 0.1, 0.297), shares, False) == tied
+    assert "“Anna”, “Emma”, “Mary” get 0.05 each" in head_note(2, 1, names, (0.05, 0.05, 0.05), shares, False)
     with spoken_in("zh"):
-        assert head_note(2, 1, names, (0.3, 0.1, 0.3), answer, False) == (
+        assert head_note(2, 1, names, (0.3, 0.1, 0.3), shares, False) == (
             "第 2 层第 1 头没有单独指向其中一个：“Anna”、“Mary”的权重都是 0.30。"
         )
+
+
+@pytest.mark.parametrize(
+    ("shares", "answer"),
+    [
+        ((0.4, 0.2, 0.4), "“Anna”, “Mary”"),
+        ((0.4, 0.2 - 1e-9, 0.4 - 1e-9), "“Anna”, “Mary”"),
+        ((0.1, 0.4, 0.1, 0.4), "“Emma”, none of them"),
+    ],
+)
+def test_the_line_calls_no_answer_of_a_tie_the_answer(shares: tuple[float, ...], answer: str) -> None:
+    note = head_note(2, 1, ["Anna", "Emma", "Mary"], (0.7, 0.1, 0.1), shares, False)
+    assert note == f"Layer 2 head 1 points at “Anna” (0.70); the answer is a tie between {answer}."
+
+
+def test_an_explanation_calls_no_answer_of_a_tie_the_answer(own_run: Path) -> None:
+    run = anaphora.load(own_run)
+    walk = explained(run, "Anna met Anna before she went to the park.", "Anna:1", "Anna:2")  # the same tokens twice
+    assert walk.step("answer").result.values[0].tolist() == pytest.approx([0.5, 0.5])
+    assert "The model's answer is a tie between Anna, Anna." in walk.about and "answers:" not in walk.about
 
 
 def test_the_line_counts_the_row_of_the_pronoun_and_not_that_of_its_contraction() -> None:

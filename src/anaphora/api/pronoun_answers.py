@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from anaphora.api.models import AnyModel
+    from anaphora.data.batches.encoded import EncodedSplit
+    from anaphora.data.tokens.tokenizer import TokenizedText
 
 Question = tuple[str, str, Sequence[str]] | Example
 """Text, pronoun and candidates, as in `OpenRun.attention`, or an example of a corpus."""
@@ -137,10 +139,10 @@ def answers(
     opened = open_any(model, tokenizer, device)
     if not examples:
         return []
-    unread, probabilities = _probabilities(opened, [example for example, _ in examples])
+    texts, probabilities = _probabilities(opened, [example for example, _ in examples])
     return [
-        _answer(example, order, row, missing, _foreign_words(opened, example))
-        for (example, order), row, missing in zip(examples, probabilities, unread, strict=True)
+        _answer(example, order, row, tokens, _foreign_words(opened, example, tokens))
+        for (example, order), row, tokens in zip(examples, probabilities, texts, strict=True)
     ]
 
 
@@ -171,31 +173,31 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
     return example, order
 
 
-def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[tuple[str, ...]], NDArray[np.float64]]:
-    """Return the parts of each text outside the vocabulary, and the probabilities, (N, M + 1), "none of them" last."""
+def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[TokenizedText], NDArray[np.float64]]:
+    """Return the tokens of each text, and the probabilities, (N, M + 1), "none of them" last."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason
-        by_masks = answers_by_masks(model.run)
-        logs = _filled_in(MaskedRun(model.run), examples) if by_masks else _predicted(model.run, examples)
-        tokenize = model.run.tokenizer.encode
+        if not answers_by_masks(model.run):
+            encoded = encode(model.run, examples)
+            return encoded.tokens, shares_at(_predicted(model.run, encoded), 1.0)
+        logs, tokenize = _filled_in(MaskedRun(model.run), examples), model.run.tokenizer.encode
     else:
         from anaphora.hf.editable import TransformersLanguageModel
 
         logs, tokenize = _filled_in(TransformersLanguageModel(model), examples), model.tokenize
-    unread = {text: tokenize(text).unread for text in {example.text for example in examples}}
-    named = [tuple(dict.fromkeys(one.text[slice(*span)] for span in unread[one.text])) for one in examples]
-    return named, shares_at(logs, 1.0)
+    tokens = {text: tokenize(text) for text in {example.text for example in examples}}
+    return [tokens[example.text] for example in examples], shares_at(logs, 1.0)
 
 
-def _predicted(run: Run, examples: Sequence[Example]) -> NDArray[np.float64]:
+def _predicted(run: Run, encoded: EncodedSplit) -> NDArray[np.float64]:
     """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language.
 
     The last column is for "none of them".
     """
-    logs = log_probabilities(run.model, encode(run, examples), run.config.batching)
+    logs = log_probabilities(run.model, encoded, run.config.batching)
     temperatures = answer_temperatures(run)
-    divisors = np.array([[temperatures.get(example.language, 1.0)] for example in examples])
+    divisors = np.array([[temperatures.get(example.language, 1.0)] for example in encoded.examples])
     calibrated: NDArray[np.float64] = logs / divisors
     return calibrated
 
@@ -215,19 +217,20 @@ def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.
     return LanguageModelSubject(model, examples).scores()
 
 
-def _foreign_words(model: AnyModel, example: Example) -> tuple[str, ...]:
+def _foreign_words(model: AnyModel, example: Example, tokens: TokenizedText) -> tuple[str, ...]:
     if not isinstance(model, OpenRun):
         return ()  # a model of another origin may know any language
-    return unknown_words(example.text, model.run.tokenizer.encode(example.text), example).foreign
+    return unknown_words(example.text, tokens, example).foreign
 
 
 def _answer(
     example: Example,
     order: Sequence[Span],
     probabilities: NDArray[np.float64],
-    unread: tuple[str, ...],
+    tokens: TokenizedText,
     foreign: tuple[str, ...],
 ) -> PronounAnswer:
+    unread = tuple(dict.fromkeys(example.text[slice(*span)] for span in tokens.unread))
     index = {spans[0]: number for number, spans in enumerate(example.candidates)}
     candidates = tuple(
         CandidateProbability(example.text[slice(*span)], span, float(probabilities[index[span]])) for span in order

@@ -30,7 +30,7 @@ from anaphora.model.attention import masked_softmax
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import Block, LayerPass
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.report.page.answer_notes import head_note, pronoun_note, unknown_note
+from anaphora.report.page.answer_notes import answer_phrases, best_answers, head_note, pronoun_note, unknown_note
 from anaphora.report.wording import joined_sentences
 from anaphora.runs.directory import Run
 from anaphora.settings.data import ControlledCorpus
@@ -81,13 +81,18 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         unknown = unknown_words(query.text, run.tokenizer.encode(query.text), query.example)
         is_answered = unknown.is_readable and _has_answers(run, query.example)
         temperature = answer_temperatures(run).get(language_of(query.text), 1.0) if is_answered else None
-        steps, answer = _steps(model, blocks, inputs, batch, query, labels, layer, head, temperature)
+        steps = _steps(model, blocks, inputs, batch, query, labels, layer, head, temperature)
     about = _(
         "Run {run}: {layers} layers, heads in each: {heads}, features per token: {width}. All numbers are the "
         "encoder's own, in 64-bit arithmetic."
     ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
-    if answer is not None:
-        about = joined_sentences([about, _("The model answers: {answer}.").format(answer=answer)])
+    answers = steps[-1].result if temperature is not None else None  # the shares of the answers, by name
+    if answers is not None:
+        best = [answers.columns[place] for place in best_answers(answers.values[0].tolist())]
+        text = (
+            _("The model answers: {answer}.") if len(best) == 1 else _("The model's answer is a tie between {answer}.")
+        )
+        about = joined_sentences([about, text.format(answer=answer_phrases()["comma"].join(best))])
     notes = [unknown_note(unknown)]
     pronoun_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
@@ -103,9 +108,9 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         if can_answer and not _has_answers(run, query.example):
             notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
         chosen = chosen_head(run, language_of(query.text))
-        if answer is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
-            is_supervised = run.config.supervises(layer, head)
-            notes.append(_chosen_head_note(steps, tokens, query.example, (layer, head), answer, is_supervised))
+        if answers is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
+            is_supervised, shares = run.config.supervises(layer, head), answers.values[0].tolist()
+            notes.append(_chosen_head_note(steps, tokens, query.example, (layer, head), shares, is_supervised))
     if isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary):
         notes.append(_split_word_note(tokens, labels))
         if query.example is not None:
@@ -168,7 +173,7 @@ def _chosen_head_note(
     tokens: TokenizedText,
     example: Example,
     head: tuple[int, int],
-    answer: str,
+    shares: Sequence[float],
     is_supervised: bool,
 ) -> str:
     """Return a note on whether the explained head attends most to the model's answer."""
@@ -176,7 +181,7 @@ def _chosen_head_note(
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]
     sums = [float(sum(row[tokens.covering(mention)].sum() for mention in mentions)) for mentions in example.candidates]
-    return head_note(*head, names, sums, names.index(answer) if answer in names else None, is_supervised)
+    return head_note(*head, names, sums, shares, is_supervised)
 
 
 def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | None:
@@ -244,8 +249,8 @@ def _steps(
     layer: int,
     head: int,
     temperature: float | None,
-) -> tuple[Steps, str | None]:
-    """Return all steps, and the model's answer; if `temperature` is None, there is no answer, and None is returned."""
+) -> Steps:
+    """Return all steps; the last one is the model's answer, unless `temperature` is None: then there is no answer."""
     encoder = model.encoder
     context = encoder.make_context(inputs)
     steps = _embedding_steps(encoder, inputs, context.embeddings, labels)
@@ -280,12 +285,11 @@ def _steps(
         final = labelled_matrix("H", encoder.norm(hidden)[0], labels)
         steps.add("after", _("The encoder's output"), joined_sentences(texts), (steps[-1].result, *signs, "=", final))
     if temperature is None:
-        return steps, None
+        return steps
     assert batch is not None
     assert query.example is not None
     steps.append(_answer(model, batch, query.example, temperature))
-    shares = steps[-1].result
-    return steps, shares.columns[int(shares.values[0].argmax())]
+    return steps
 
 
 def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> Steps:

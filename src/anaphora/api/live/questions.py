@@ -210,9 +210,9 @@ def _notes(
             for mentions in example.candidates
         ]
         names = [example.words(number) for number in range(len(weights))]
-        best = max(range(len(answers)), key=lambda number: answers[number]["share"])
-        answer, is_supervised = best if best < len(names) else None, model.run.config.supervises(head.layer, head.head)
-        notes.append(head_note(head.layer, head.head, names, weights, answer, is_supervised))
+        shares = [answer["share"] for answer in answers]
+        is_supervised = model.run.config.supervises(head.layer, head.head)
+        notes.append(head_note(head.layer, head.head, names, weights, shares, is_supervised))
     return notes
 
 

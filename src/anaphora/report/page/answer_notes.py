@@ -12,6 +12,7 @@ from anaphora.report.wording import translated
 
 LEAST_WEIGHT = 0.1
 """Minimum attention weight (0 to 1) on a candidate for a head to count as attending to it."""
+_TIE = 1e-6  # relative difference below which probabilities count as equal, as weights do in the scores of heads
 
 
 answer_phrases = translated(
@@ -26,6 +27,7 @@ answer_phrases = translated(
     too_few=N_("Click at least two words that {pronoun} may mean; then the model answers."),
     agree=N_("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
     differ=N_("Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."),
+    undecided=N_("Layer {layer} head {head} points at {pointed} ({weight}); the answer is a tie between {answer}."),
     nowhere=N_("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
     tied=N_("Layer {layer} head {head} points at no single one of them: {pointed} get {weight} each."),
     supervised=N_(" The labels trained this head to point, so this does not show that heads point by themselves."),
@@ -59,35 +61,52 @@ def quoted_words(words: Sequence[str]) -> str:
 
 
 def head_note(
-    layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], answer: int | None, is_supervised: bool
+    layer: int,
+    head: int,
+    candidates: Sequence[str],
+    weights: Sequence[float],
+    shares: Sequence[float],
+    is_supervised: bool,
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
     It may also say that every weight on a candidate is below `LEAST_WEIGHT`, or name several candidates whose weights
-    are equal with two decimals.
+    are equal with two decimals, or several answers that tie for the highest probability (`best_answers`).
 
     Args:
         layer, head: indices of the head, from 0.
         candidates: texts of the M candidates.
         weights: (M,) weights from the pronoun to the candidates in this head.
-        answer: index of the candidate that the model chose; None if the model chose no candidate.
+        shares: (M,) probabilities of the candidates, or (M + 1,) with "none of them" last.
         is_supervised: whether a training loss supervised the attention of this head.
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)
-    name = "nowhere" if weights[strongest] < LEAST_WEIGHT else "agree" if strongest == answer else "differ"
+    answers, phrases = best_answers(shares), answer_phrases()
     weight = f"{weights[strongest]:.2f}"
     tied = [candidate for candidate, each in zip(candidates, weights, strict=True) if f"{each:.2f}" == weight]
     if len(tied) > 1:
         name = "tied"
-    phrases = answer_phrases()
+    elif weights[strongest] < LEAST_WEIGHT:
+        name = "nowhere"
+    elif len(answers) > 1:
+        name = "undecided"
+    else:
+        name = "agree" if answers == [strongest] else "differ"
+    quoted = [f"“{candidates[answer]}”" if answer < len(candidates) else phrases["none"] for answer in answers]
     note = phrases[name].format(
         layer=layer,
         head=head,
         pointed=quoted_words(tied) if name == "tied" else f"“{candidates[strongest]}”",
         weight=weight,
-        answer=phrases["none"] if answer is None else f"“{candidates[answer]}”",
+        answer=phrases["comma"].join(quoted),
     )
     return note + phrases["supervised"] if is_supervised else note
+
+
+def best_answers(shares: Sequence[float]) -> list[int]:
+    """Return the indices of the answers with the highest probability: several if they differ by less than `_TIE`."""
+    least = max(shares) * (1 - _TIE)
+    return [number for number, share in enumerate(shares) if share >= least]
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:

@@ -221,7 +221,7 @@
       const line = element("tr");
       line.append(heading("row", name, place < lists.length ? languageOfWord(name) : null));
       for (const { shares } of columns) {
-        const cell = element("td", shares[place] === Math.max(...shares) ? "best" : ""), bar = element("span", "bar");
+        const cell = element("td", bestAnswers(shares).includes(place) ? "best" : ""), bar = element("span", "bar");
         bar.style.width = `calc(${shares[place].toFixed(4)} * var(--bar))`;
         cell.append(bar, data.phrases[language].percent.replace("{value}", (100 * shares[place]).toFixed(1)));
         line.append(cell);
@@ -233,14 +233,15 @@
   }
   const weightOn = (units, { layer, head }) => units.reduce((sum, unit) => sum + shown().rows[layer][head][unit], 0);
   const best = (numbers) => numbers.indexOf(Math.max(...numbers));
+  const bestAnswers = (shares) => [...shares.keys()].filter((place) => shares[place] >= Math.max(...shares) * (1 - 1e-6));
   const tiedWithBest = (lists, weights) => lists.filter((_, place) => share(weights[place]) === share(Math.max(...weights)));
   function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
     const head = chosen ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
-    const answer = best(shares.slice(0, lists.length)), none = data.shape.prediction.none_of_them && shares[lists.length] > shares[answer];
+    const answers = bestAnswers(shares.slice(0, lists.length + Boolean(data.shape.prediction.none_of_them)));
     const pointed = best(weights), tied = tiedWithBest(lists, weights);
-    const name = tied.length > 1 ? "tied" : weights[pointed] < data.least ? "nowhere" : !none && pointed === answer ? "agree" : "differ";
+    const name = tied.length > 1 ? "tied" : weights[pointed] < data.least ? "nowhere" : answers.length > 1 ? "undecided" : answers[0] === pointed ? "agree" : "differ";
     const values = { layer: head.layer, head: head.head, pointed: tied.map((units) => quoted(textOf(units))).join(say("comma")),
-      weight: share(weights[pointed]), answer: none ? say("none") : quoted(textOf(lists[answer])) };
+      weight: share(weights[pointed]), answer: answers.map((place) => place < lists.length ? quoted(textOf(lists[place])) : say("none")).join(say("comma")) };
     return say(name, values) + (data.supervised[head.layer][head.head] ? say("supervised") : "") + (chosen ? "" : say("no_head"));
   }
 
