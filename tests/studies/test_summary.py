@@ -31,7 +31,7 @@ def test_differences_to_the_base_are_taken_seed_by_seed() -> None:
     difference = of(study(), "one")["en"]["set"].against_base["candidate_accuracy"]
     assert difference.median == pytest.approx(0.05)
     assert difference.interval is None  # three seeds that differ by the same
-    assert difference.pairs == 3
+    assert (difference.pairs, difference.mean) == (3, difference.median)
 
 
 def test_alignment_of_runs_that_do_not_solve_the_task_is_compared_with_nothing() -> None:
@@ -49,6 +49,7 @@ def test_an_interaction_is_what_both_changes_do_beyond_their_sum() -> None:
     assert (interaction.median, interaction.lowest, interaction.highest) == pytest.approx(
         ((0.30 - 0.405) - (0.955 - 0.905), (0.30 - 0.41) - (0.96 - 0.91), (0.30 - 0.40) - (0.95 - 0.90))
     )
+    assert interaction.mean == pytest.approx(-0.155)
     # Two seeds: a t interval, whose ends are 12.7 standard errors of 0.005 from the middle.
     assert interaction.interval is not None
     assert [*interaction.interval] == pytest.approx([-0.155 - 12.7062 * 0.005, -0.155 + 12.7062 * 0.005], abs=1e-5)

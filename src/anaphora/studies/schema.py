@@ -29,10 +29,14 @@ class SeedValues(Spread):
 class SeedDifference(Spread):
     """Median and range over seeds of the difference between two cells (configurations) in a measure.
 
-    `pairs` is the number of seeds with a difference, `interval` the 95 % interval of its mean; None for too few seeds.
+    Attributes:
+        pairs: number of seeds with a difference.
+        mean: mean over these seeds; None in files of versions that did not store it.
+        interval: 95 % interval of the mean; None for too few seeds.
     """
 
     pairs: int
+    mean: float | None = None
     interval: Interval | None
 
 

@@ -212,14 +212,14 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Return median, range and interval, within `bounds`, of differences over seeds; None if all are None."""
+    """Return median, range, mean and the mean's interval, within `bounds`, of differences; None if all are None."""
     spread = _spread(differences)
     if spread is None:
         return None
-    known = [value for value in differences if value is not None]
+    known = _known(differences)
     ends = cluster_interval(known, list(range(len(known))), bounds=bounds)
     interval = Interval(round(ends[0], 6), round(ends[1], 6)) if ends else None
-    return SeedDifference(**vars(spread), pairs=len(known), interval=interval)
+    return SeedDifference(**vars(spread), pairs=len(known), mean=round(float(np.mean(known)), 6), interval=interval)
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
@@ -322,8 +322,12 @@ def _difference(left: Values, right: Values) -> list[float | None]:
     ]
 
 
+def _known(values: Values) -> list[float]:
+    return [value for value in values if value is not None and np.isfinite(value)]
+
+
 def _spread(values: Values) -> Spread | None:
-    known = [value for value in values if value is not None and np.isfinite(value)]
+    known = _known(values)
     if not known:
         return None
     return Spread(**{name: round(value, 6) for name, value in vars(median_and_spread(known)).items()})

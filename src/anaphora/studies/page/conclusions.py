@@ -104,9 +104,8 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
         for name, summary in measured.items():
             difference = summary.against_base.get(measure)
             if difference and difference.interval and not difference.interval.low <= 0 <= difference.interval.high:
-                median, low, high = map(format_percent, (difference.median, *difference.interval))
-                text = _("{cell} by {median} [{low}, {high}]")
-                differences.append(text.format(cell=cell_label(name, study), median=median, low=low, high=high))
+                mean = format_percent(difference.mean, difference.interval)
+                differences.append(_("{cell} by {mean}").format(cell=cell_label(name, study), mean=mean))
         if differences:
             text = _("{group}: {measure} differs from the base's, in points: {differences}.")
             yield text.format(group=group, measure=measure_label(measure), differences=clauses(differences))

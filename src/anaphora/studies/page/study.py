@@ -137,7 +137,10 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
             title=_("What can be said"),
             explanation=_explained(
                 study,
-                _("Differences are taken seed by seed; in brackets the 95 % interval of their mean over seeds."),
+                _(
+                    "Differences are taken seed by seed; given are their mean over seeds and, in brackets, its 95 % "
+                    "interval."
+                ),
                 _("Alignment is compared only between runs that both solve the task."),
             ),
             elements=[NoteElement(text=text) for text in conclusions(study)],
@@ -245,23 +248,19 @@ def _solving(group: GroupSummary) -> str:
 
 
 def _interaction_table(study: Study) -> TableElement:
-    rows = []
-    for row in study.interactions:
-        if row.group in _ITEMS and row.measure in PANEL_MEASURES:
-            low, high = (format_percent(end) for end in row.interval or (None, None))
-            rows.append(
-                {
-                    _("cell"): words.cell_label(row.cell, study),
-                    _("language"): language_name(row.language),
-                    _("kind of items"): words.items_label(row.group),
-                    _("measure"): words.measure_label(row.measure),
-                    _("beyond the sum (points)"): words.spread_text(row, format_percent),
-                    _("interval of the mean"): _("[{low}, {high}]").format(low=low, high=high)
-                    if row.interval
-                    else NOT_MEASURED,
-                    pgettext("number of", "seeds"): str(row.pairs),
-                }
-            )
+    rows = [
+        {
+            _("cell"): words.cell_label(row.cell, study),
+            _("language"): language_name(row.language),
+            _("kind of items"): words.items_label(row.group),
+            _("measure"): words.measure_label(row.measure),
+            _("beyond the sum (points)"): words.spread_text(row, format_percent),
+            _("mean [95 %]"): format_percent(row.mean, row.interval),
+            pgettext("number of", "seeds"): str(row.pairs),
+        }
+        for row in study.interactions
+        if row.group in _ITEMS and row.measure in PANEL_MEASURES
+    ]
     return table_of(rows, _("Interactions"), texts=4)
 
 
