@@ -46,6 +46,17 @@ def test_the_divergence_is_that_of_its_definition_at_each_runs_own_head() -> Non
     np.testing.assert_allclose(divergence[:, 0], by_hand, rtol=1e-5)
 
 
+def test_rows_that_differ_by_rounding_have_a_divergence_of_0_and_only_an_ablated_head_has_none() -> None:
+    random = np.random.default_rng(0)
+    rows = random.dirichlet([0.3] * 4, 100).astype(np.float32)
+    near = rows * (1 + random.normal(0, 1e-7, rows.shape)).astype(np.float32)
+    runs = [[record(row.tolist()) for row in each] for each in (rows, near)]
+    divergence = row_divergence(runs, [Head(0, 0)] * 2)
+    assert (divergence >= 0).all() and divergence.max() < 1e-12
+    ablated = [record([0.0] * 4)]
+    assert np.isnan(row_divergence([runs[0][:1], ablated], [Head(0, 0)] * 2)).all()
+
+
 def test_runs_that_cannot_be_compared_are_reported() -> None:
     run = [record([0.25] * 4)]
     head = Head(0, 0)
@@ -66,7 +77,7 @@ def measured(one: list[AttentionRecord], head: Head) -> Measurement:
         head=head,
         development=scores,
         measured=scores,
-        capture=Capture(one, Answers(nothing.astype(np.int64), nothing)),
+        capture=Capture(one, Answers(nothing.astype(np.int64), nothing, nothing)),
         baselines={},
         untrained=np.zeros((0, len(one)), dtype=np.float32),
     )

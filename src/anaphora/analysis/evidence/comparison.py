@@ -151,8 +151,6 @@ def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[He
     Raises:
         UserError: there are fewer than two runs, or they differ in items or in a sentence's words.
     """
-    from scipy.spatial.distance import jensenshannon
-
     if len(runs) < 2 or len(heads) != len(runs):
         raise UserError(f"runs: there are {len(runs)} with {len(heads)} heads; expected two or more, a head for each")
     if len({len(records) for records in runs}) != 1:
@@ -168,6 +166,19 @@ def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[He
             raise UserError(f"item {item}: the runs differ in its text or its words; expected runs on the same data")
         weights = [row.weights[head.layer, head.head] for row, head in zip(rows, heads, strict=True)]
         for pair, (run, other) in enumerate(pairs):
-            # scipy returns the distance, which is the square root of the divergence.
-            divergence[pair, item] = jensenshannon(weights[run], weights[other], base=2) ** 2
+            divergence[pair, item] = _jensen_shannon(weights[run], weights[other])
     return divergence
+
+
+def _jensen_shannon(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """Return the Jensen-Shannon divergence of two rows in bits; NaN if a row has no weight.
+
+    `scipy.spatial.distance.jensenshannon` returns NaN for half of all pairs of rows that differ by rounding, because
+    the sum whose root it takes is then slightly below 0.
+    """
+    from scipy.special import rel_entr
+
+    with np.errstate(invalid="ignore"):
+        shares = [row.astype(np.float64) / row.sum(dtype=np.float64) for row in (one, other)]
+    middle = (shares[0] + shares[1]) / 2
+    return float(np.maximum(sum(rel_entr(share, middle).sum() for share in shares) / (2 * np.log(2)), 0))
