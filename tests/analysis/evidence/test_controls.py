@@ -132,8 +132,10 @@ def measured(name: str, run: Run, patched: pytest.MonkeyPatch, points: int, answ
     records = [item(number < points, number % 2, kind) for number in range(20)]
     development = [item(True, number % 2, kind) for number in range(4)]
     captures = {
-        4: Capture(development, Answers(np.zeros(4, dtype=np.int64), np.ones(4))),
-        20: Capture(records, Answers(np.zeros(20, dtype=np.int64), (np.arange(20) < answers).astype(float))),
+        4: Capture(development, Answers(np.zeros(4, dtype=np.int64), np.ones(4), np.zeros(4))),
+        20: Capture(
+            records, Answers(np.zeros(20, dtype=np.int64), (np.arange(20) < answers).astype(float), np.zeros(20))
+        ),
     }
     patched.setattr(controls, "capture_run", lambda run, examples: captures[len(examples)])
     return measure_control(name, run, [one.example for one in development], [one.example for one in records])

@@ -49,7 +49,7 @@ def measurement(items: Sequence[Item], stratum: str = "main", answered: bool = T
         head=Head(0, 0),
         development=scores,
         measured=scores,
-        capture=Capture(records, Answers(np.where(right > 0.5, 0, 1), right) if answered else None),
+        capture=Capture(records, Answers(np.where(right > 0.5, 0, 1), right, 0 * right) if answered else None),
         baselines={},
         untrained=np.zeros((0, len(items)), dtype=np.float32),
     )

@@ -62,7 +62,9 @@ def test_items_whose_right_and_wrong_answers_are_equal_are_counted(run: Run, mat
     assert answers is not None and one.evidence().undecided == 0
     half = answers.correct.copy()
     half[one.measured.kept[:3]] = 0.5
-    assert replace(one, capture=Capture([], Answers(answers.candidates, half))).evidence().undecided == 3
+    assert (
+        replace(one, capture=Capture([], Answers(answers.candidates, half, answers.silent))).evidence().undecided == 3
+    )
 
 
 def test_scores_say_by_a_digest_which_items_of_a_language_they_are_of(run: Run, material: EvaluationSplits) -> None:

@@ -111,7 +111,9 @@ def test_items_that_were_left_out_do_not_shift_the_rows(headline: Headline) -> N
     baselines = {name: right[last] for name, right in headline.baselines.items()}
     answers = headline.capture.answers
     assert answers is not None
-    rest = Capture(headline.capture.records[6:], Answers(answers.candidates[6:], answers.correct[6:]))
+    rest = Capture(
+        headline.capture.records[6:], Answers(answers.candidates[6:], answers.correct[6:], answers.silent[6:])
+    )
     part = replace(headline, baselines=baselines, untrained=headline.untrained[:, last])
     alone = replace(part, capture=rest, measured=score_records(rest.records))
     beside = replace(part, measured=headline.measured.select(last))

@@ -62,6 +62,15 @@ def test_too_few_texts_give_no_interval_and_enough_that_are_alike_do() -> None:
         assert np.isnan(f1_difference(right, wrong, examples)[1]).all() == (count < 6)
 
 
+def test_a_bias_has_an_interval_from_five_texts_of_each_gender_on() -> None:
+    men = [item(f"Carl saw Dan; he ran {one}", "he", ("Carl", "Dan"), (one % 2,), "male") for one in range(12)]
+    for count in (1, 4, 5):
+        women = [item(f"Anna saw Berta; she ran {one}", "she", ("Anna", "Berta"), (one % 2,)) for one in range(count)]
+        score = gap_score(decisions_from_answers(np.zeros(12 + count, dtype=np.int64), 2)[None], [*men, *women])
+        assert np.isfinite(score.interval).all() and np.isfinite(score.bias)
+        assert np.isnan(score.bias_interval).all() == np.isnan(score.weighted_bias_interval).all() == (count < 5)
+
+
 def test_the_weighted_bias_compares_texts_that_name_equally_many() -> None:
     def with_texts(names: int, number: int, female: bool) -> Example:
         others = ", ".join(f"Other{each}" for each in range(names))

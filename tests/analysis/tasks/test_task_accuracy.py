@@ -63,7 +63,11 @@ def test_equal_scores_count_as_the_share_of_them_that_are_right() -> None:
     assert answers.candidates.tolist() == [0, 0, 0, 1, 0]
     assert answers.correct.tolist() == pytest.approx([1 / 2, 1 / 3, 1, 1 / 2, 1])
     assert answers.undecided.tolist() == [True, True, False, True, False]
-    assert rows_of(ItemAnswers(examples, [answers], {}))[MODEL]["accuracy"] == pytest.approx((3 + 1 / 3) / 5)
+    row = rows_of(ItemAnswers(examples, [answers], {}))[MODEL]
+    assert row["accuracy"] == pytest.approx((3 + 1 / 3) / 5)
+    # "None of them" is one of three tied answers, and one of two; of two decisions each, 1, 1, 1, 1.5 and 2 are right.
+    assert row["silent"] == pytest.approx((1 / 3 + 1 / 2) / 5)
+    assert row["decision_accuracy"] == pytest.approx(6.5 / 10)
 
 
 def test_a_shortcut_that_does_not_apply_to_all_items_is_left_out() -> None:

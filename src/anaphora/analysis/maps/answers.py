@@ -30,20 +30,23 @@ class Answers:
 
     candidates: CandidateNumbers  # index of the predicted candidate, or `NO_CANDIDATE`, (N,); the first in a tie
     correct: Floats  # 1 for a right answer, else 0, (N,); in a tie, the share of tied answers that are right
+    silent: Floats  # 1 for "none of them", else 0, (N,); in a tie, the share of tied answers that are "none of them"
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
         """Return `Answers` with given indices of the predicted candidates, (N,), and compute their correctness."""
         most = max((len(example.candidates) for example in examples), default=0)
         right = right_answers(examples, most + 1)[np.arange(len(examples)), candidates]
-        return cls(candidates, right.astype(np.float64))
+        return cls(candidates, right.astype(np.float64), (candidates == NO_CANDIDATE).astype(np.float64))
 
     @classmethod
     def from_scores(cls, examples: Sequence[Example], scores: NDArray[np.floating]) -> Answers:
         """Return the answers with the highest scores; `scores` is (N, M + 1), with "none of them" last."""
         strongest = scores.argmax(axis=1).astype(np.int64)
         candidates = np.where(strongest == scores.shape[1] - 1, NO_CANDIDATE, strongest)
-        return cls(candidates, shares_right(scores, right_answers(examples, scores.shape[1])))
+        none = np.broadcast_to(np.arange(scores.shape[1]) == scores.shape[1] - 1, scores.shape)
+        right = right_answers(examples, scores.shape[1])
+        return cls(candidates, shares_right(scores, right), shares_right(scores, none))
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
@@ -55,13 +58,15 @@ class Answers:
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
         whole = cls.joined(answers)
-        return cls(whole.candidates[order], whole.correct[order])
+        return cls(whole.candidates[order], whole.correct[order], whole.silent[order])
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
         """Concatenate the answers in `parts`, which are answers to consecutive items."""
         return cls(
-            np.concatenate([part.candidates for part in parts]), np.concatenate([part.correct for part in parts])
+            np.concatenate([part.candidates for part in parts]),
+            np.concatenate([part.correct for part in parts]),
+            np.concatenate([part.silent for part in parts]),
         )
 
     @property

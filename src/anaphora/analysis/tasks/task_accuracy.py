@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import no_progress
-from anaphora.analysis.maps.answers import NO_CANDIDATE, Answers, Bools, Floats
+from anaphora.analysis.maps.answers import Answers, Floats
 from anaphora.analysis.maps.capture import answers_pronouns, predict_answers
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.baselines.learned import LEARNED_FROM_FEW_CANDIDATES
@@ -48,9 +48,9 @@ class ItemAnswers:
         """Return the correctness of each run on each item: (S, N)."""
         return np.stack([answers.correct for answers in self.answers])
 
-    def silent(self) -> Bools:
-        """Return a mask of the items that each run answers with "none of them": (S, N)."""
-        return np.stack([answers.candidates == NO_CANDIDATE for answers in self.answers])
+    def silent(self) -> Floats:
+        """Return how far each run answers "none of them" to each item (`Answers.silent`): (S, N)."""
+        return np.stack([answers.silent for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
         """Yield the name of a predictor, and its correctness and number of correct decisions on each item.
@@ -63,9 +63,9 @@ class ItemAnswers:
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
         correct = self.correctness()
-        named = ~self.silent()
+        named = 1 - self.silent()
         # A wrong candidate makes the decisions on it and on the antecedents wrong; "none of them" only the latter.
-        hits = named * correct
+        hits = correct * (antecedents > 0)
         yield MODEL, correct, sizes - antecedents - named + 2 * hits
         for name, shortcut in self.shortcuts.items():
             if not np.isnan(shortcut).any():
