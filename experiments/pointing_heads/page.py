@@ -10,6 +10,7 @@ import numpy as np
 
 from anaphora.base.files import write_json, write_text
 from anaphora.cli import run_program
+from anaphora.report.numbers import shown_interval
 from experiments.pointing_heads.claims import (
     Decision,
     Number,
@@ -83,10 +84,9 @@ def bracketed(text: str, words: Words) -> str:
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
-    """Return an interval in brackets; "" for None."""
-    if interval is None:
-        return ""
-    return f" [{interval[0]:.{digits(interval)}f}, {interval[1]:.{digits(interval)}f}]"
+    """Return an interval in brackets; "" for None and for a single point."""
+    ends = shown_interval(interval)
+    return "" if ends is None else f" [{ends[0]:.{digits(ends)}f}, {ends[1]:.{digits(ends)}f}]"
 
 
 def types(parts: Parts, words: Words) -> Iterator[Row]:

@@ -38,7 +38,9 @@ def test_findings_give_the_numbers_that_they_rest_on(evidence: Evidence, languag
     [
         (0.25, (0.1, 0.4), "and 25.0 points fewer (95 % interval 10.0 to 40.0) once"),
         (-0.1, (-0.445, 0.245), "and 10.0 points more (95 % interval −24.5 to 44.5) once"),
-        (0.0, (0.0, 0.0), "and as many (95 % interval of the difference: 0.0 to 0.0 points) once"),
+        (0.0, (-0.1, 0.1), "and as many (95 % interval of the difference: −10.0 to 10.0 points) once"),
+        (0.0, (0.0, 0.0), "and as many once"),
+        (1.0, (1.0, 1.0), "and 100.0 points fewer once"),
     ],
 )
 def test_answers_that_are_gained_or_kept_are_not_called_fewer(

@@ -19,7 +19,7 @@ from anaphora.analysis.scores.heads import DROP_REASONS
 from anaphora.analysis.tasks.task_accuracy import ItemAnswers, accuracy_table
 from anaphora.base import translation
 from anaphora.base.translation import spoken_in
-from anaphora.commands.parts.tables import print_answers
+from anaphora.commands.parts.tables import print_answers, print_decisions
 from anaphora.data.example import Example
 from anaphora.report import terminal
 from anaphora.report.headline import headline_sentence, headline_table
@@ -301,15 +301,15 @@ def test_what_trained_controls_show_is_reported_in_the_language_of_messages(
     assert not re.search("[A-Za-z]{2}", chinese.replace("demo", ""))
 
 
-@pytest.mark.parametrize(("low", "is_told"), [(0.9999, True), (0.99, False)])
-def test_page_and_terminal_say_what_an_interval_of_a_single_point_means(
+@pytest.mark.parametrize(("low", "is_told"), [(1.0, True), (0.9999, False)])
+def test_page_and_terminal_leave_out_an_interval_of_a_single_point_and_say_why(
     low: float, is_told: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
     ends = ScoreIntervals(**nothing | {"candidate_accuracy": Interval(low, 1.0)})
     summary = evidence(en=cell(candidate=1.0, intervals=ends))
-    assert ("single point" in scoreboard_section(ReportRun(name="x", evidence=summary)).explanation) == is_told
-    assert ("single point" in printed(monkeypatch, summary)) == is_told
+    assert ("no interval where all" in scoreboard_section(ReportRun(name="x", evidence=summary)).explanation) == is_told
+    assert ("no interval where all" in printed(monkeypatch, summary)) == is_told
     examples = [
         Example(
             text="ab ab ab",
@@ -324,7 +324,20 @@ def test_page_and_terminal_say_what_an_interval_of_a_single_point_means(
     right = np.array([0] * 7 + [0 if is_told else 1])
     rows = accuracy_table(ItemAnswers(examples, [Answers.about(examples, right)], {}))
     print_answers([table_row(row) for row in rows], "x")
-    assert ("single point" in capsys.readouterr().out) == is_told
+    assert ("no interval where all" in capsys.readouterr().out) == is_told
+
+
+@pytest.mark.parametrize("low", [1.0, 0.9, float("nan")])
+def test_the_table_of_name_decisions_leaves_out_an_interval_of_a_single_point(
+    low: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"policy": "head", "f1": 1.0, "low": low, "high": low and 1.0, "bias": 1.0, "bias_low": 0.0, "bias_high": 0.0}
+    print_decisions("x", [row], [])
+    out = capsys.readouterr().out
+    cells = next(line for line in out.splitlines() if "1.000" in line).split()[-6:]
+    ends = ["0.900", "1.000"] if low == 0.9 else ["–", "–"]
+    assert cells == ["1.000", *ends, "1.000", "–", "–"]
+    assert ("no interval where all" in out) == (low == 1)
 
 
 def test_the_worst_template_is_named_with_the_accuracy_that_ranks_it_and_only_if_templates_differ(

@@ -64,7 +64,12 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
     from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
-    from anaphora.commands.parts.tables import print_contradictions, print_shared_items, print_table_of
+    from anaphora.commands.parts.tables import (
+        print_contradictions,
+        print_shared_items,
+        print_table_of,
+        with_shown_intervals,
+    )
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM, without_pronoun
     from anaphora.data.store import load as load_corpus
     from anaphora.report.terminal import print_phrase
@@ -124,10 +129,7 @@ def _describe(settings: CorpusDescription) -> None:
             wordings = wordings_seen(splits["train"], splits["test"])
             if not np.isnan(wordings).all():
                 results[TABLE_OF_WORDINGS] = wordings
-        rows = [asdict(row) for row in accuracy_by_kind(results, splits["test"])]
-        for row in rows:
-            if row["accuracy"] in (0, 1):  # the interval would have zero width
-                row |= {"low": None, "high": None}
+        rows = [with_shown_intervals(asdict(row)) for row in accuracy_by_kind(results, splits["test"])]
         print_table_of(
             _("shortcuts on the test split, 95 % intervals over templates, else groups")
             if any(row["low"] is not None for row in rows)

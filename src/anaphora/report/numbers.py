@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from anaphora.analysis.results.scores import Spread
 
 NOT_MEASURED = "–"
+_POINT = 1e-9  # largest width of an interval that is a single point, apart from rounding
 
 
 def format_count(number: float | None) -> str:
@@ -40,13 +41,23 @@ def format_short_percent(share: float) -> str:
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
 
 
-def single_point_note(spans: Iterable[Sequence[float] | None]) -> str | None:
-    """Return what an interval of a single point means; None if none of the intervals of shares (0 to 1) is shown so."""
-    if not any(span and format_percent(span[0]) == format_percent(span[1]) for span in spans):
+def shown_interval(span: Sequence[float | None] | None) -> tuple[float, float] | None:
+    """Return an interval as it is shown: None if there is none, or if it is a single point.
+
+    The interval is a single point if all clusters of items have the same mean. It says nothing about other clusters,
+    so tables, figures and sentences leave it out.
+    """
+    low, high = span or (None, None)
+    return (low, high) if low is not None and high is not None and high - low > _POINT else None
+
+
+def left_out_note(spans: Iterable[Sequence[float | None] | None]) -> str | None:
+    """Return why an interval is not shown; None if none of the intervals is a single point (`shown_interval`)."""
+    if not any(low is not None and high is not None and high - low <= _POINT for low, high in filter(None, spans)):
         return None
     return _(
-        "An interval that is a single point only says that all templates or groups measured here have the same mean: "
-        "others may differ."
+        "There is no interval where all templates or groups measured here have the same mean: that says nothing about "
+        "others, which may differ."
     )
 
 
@@ -107,8 +118,9 @@ def format_p_value(value: float | None) -> str:
 
 
 def _interval_after(span: Sequence[float] | None, digits: int) -> str:
-    """Return an interval in brackets after a space; empty if there is no interval."""
-    return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in span)}]" if span else ""
+    """Return an interval in brackets after a space; empty if none is shown (`shown_interval`)."""
+    ends = shown_interval(span)
+    return f" [{', '.join(with_minus(f'{end:.{digits}f}') for end in ends)}]" if ends else ""
 
 
 def with_minus(number: str) -> str:

@@ -14,7 +14,7 @@ from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, headed_table, print_table, wrapped
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.report.headline import headline_sentence, headline_table
-from anaphora.report.numbers import NOT_MEASURED, format_percent, single_point_note
+from anaphora.report.numbers import NOT_MEASURED, format_percent, left_out_note
 from anaphora.report.page.elements import TableElement
 from anaphora.report.stored import observed_text, stored_sentence
 from anaphora.report.tables import causal_table, level_table, one_head_table, specificity_table
@@ -89,7 +89,7 @@ def print_headline(evidence: Evidence) -> None:
         print_text_table(table)
     if evidence.languages:
         console.print(wrapped(headline_sentence(evidence), console.width))
-        if note := single_point_note(group.cell.intervals.candidate_accuracy for group in all_groups(evidence.scores)):
+        if note := left_out_note(group.cell.intervals.candidate_accuracy for group in all_groups(evidence.scores)):
             console.print(wrapped(note, console.width))
     else:
         strata = dict.fromkeys(name for of_language in evidence.strata.values() for name in of_language)

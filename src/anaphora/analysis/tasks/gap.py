@@ -35,8 +35,9 @@ class GapScore:
     """GAP scores of yes/no decisions on whether a pronoun refers to a name, averaged over models.
 
     Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models. The ends are NaN
-    if there are too few texts, or if the score is undefined in every sample. `weighted_bias` weights items such that
-    the number of names in a text, in quintiles, has the same distribution for both genders.
+    if there are too few texts, for a bias too few of one gender, or if the score is undefined in every sample.
+    `weighted_bias` weights items such that the number of names in a text, in quintiles, has the same distribution for
+    both genders.
     """
 
     items: int
@@ -73,7 +74,12 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     bias = _ratio(feminine, masculine)
     weighted = _ratio(*(_f1_of(genders == name, weights * alike, counts) for name in ("female", "male")))
     right, wrong, missed = counts.sum(axis=1).T
-    texts = len(set(clusters(examples)))
+    labels = clusters(examples)
+    texts = len(set(labels))
+    fewest, fewest_weighted = (
+        min(len(set(labels[mask & (genders == name)])) for name in ("male", "female"))
+        for mask in (np.full(len(genders), True), alike > 0)
+    )
     return GapScore(
         items=len(examples),
         precision=float(np.mean(right / np.maximum(right + wrong, 1))),
@@ -83,9 +89,9 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
         masculine=float(masculine[0]),
         feminine=float(feminine[0]),
         bias=float(bias[0]),
-        bias_interval=_interval(bias[1:], texts),
+        bias_interval=_interval(bias[1:], fewest),
         weighted_bias=float(weighted[0]),
-        weighted_bias_interval=_interval(weighted[1:], texts),
+        weighted_bias_interval=_interval(weighted[1:], fewest_weighted),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -17,7 +17,14 @@ from anaphora.base.console import console, print_table, wrapped
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
 from anaphora.report import wording
-from anaphora.report.numbers import NOT_MEASURED, format_percent, format_range, single_point_note
+from anaphora.report.numbers import (
+    NOT_MEASURED,
+    format_number,
+    format_percent,
+    format_range,
+    left_out_note,
+    shown_interval,
+)
 from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_phrase, print_undecided, typed_names
 
@@ -150,8 +157,7 @@ def print_label_accuracy(run: str, split: str, rows: Sequence[Mapping[str, Any]]
 
 
 def _with_interval(row: Mapping[str, Any], name: str) -> str:
-    ends = (row[f"{name}_low"], row[f"{name}_high"])
-    return f"{row[name]:.3f}" + ("" if None in ends else f" [{ends[0]:.3f}, {ends[1]:.3f}]")
+    return format_number(row[name], 3, (row[f"{name}_low"], row[f"{name}_high"]))
 
 
 @in_language_of_messages
@@ -206,8 +212,11 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
             *(cells[name] for name, is_shown in columns.items() if is_shown),
         )
     print_table(table)
-    spans = [(row["low"], row["high"]) for row in rows if row["policy"] == MODEL and row["low"] is not None]
-    if note := single_point_note(spans):
+    _print_left_out_note((row["low"], row["high"]) for row in rows if row["policy"] == MODEL)
+
+
+def _print_left_out_note(spans: Iterable[tuple[float | None, float | None]]) -> None:
+    if note := left_out_note(spans):
         console.print(wrapped(note, console.width))
 
 
@@ -224,12 +233,20 @@ def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None
 def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collection[str]) -> None:
     """Print a table of GAP scores, one row per run, baseline, head or probe; names in `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
-    for row in rows:
+    for row in map(with_shown_intervals, rows):
         cells = [
             _row_name(cell, runs) if isinstance(cell, str) else value_cell(name, cell) for name, cell in row.items()
         ]
         table.add_row(*cells)
     print_table(table)
+    _print_left_out_note((row["low"], row["high"]) for row in rows)
+
+
+def with_shown_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with None in place of the ends of intervals that are not shown (`shown_interval`)."""
+    prefixes = [name.removesuffix("low") for name in row if name == "low" or name.endswith("_low")]
+    hidden = [each for each in prefixes if shown_interval((row[f"{each}low"], row[f"{each}high"])) is None]
+    return {**row, **{f"{each}{end}": None for each in hidden for end in ("low", "high")}}
 
 
 def _row_name(name: str, runs: Collection[str]) -> str:

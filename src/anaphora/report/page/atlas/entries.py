@@ -16,8 +16,8 @@ from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.translation import N_, _, pgettext
 from anaphora.data.tokens.words import UnreadMentions
-from anaphora.report.antecedents import RULES, Rows, row_of
-from anaphora.report.numbers import format_count, format_number, format_percent, format_points
+from anaphora.report.antecedents import RULES, Rows, interval_of, row_of
+from anaphora.report.numbers import format_count, format_number, format_percent, format_points, shown_interval
 from anaphora.report.wording import (
     baseline_names,
     head_name,
@@ -127,12 +127,6 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     if not scored:
         return
     best, entry, whole = max(scored, key=lambda each: each[0])
-    ends = whole.intervals.candidate_accuracy
-    interval = (
-        _(" (95 % interval {low} to {high})").format(low=format_percent(ends.low), high=format_percent(ends.high))
-        if ends
-        else ""
-    )
     compared = [(other.model, cell) for _, other, cell in scored if None not in _others(cell).values()]
     above = [model for model, cell in compared if _is_above_all(cell)]
     where = {"corpus": label(corpus_names(), entry.corpus), "spoken": language_name(code)}
@@ -144,7 +138,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         model=entry.model,
         head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
         share=format_percent(best),
-        interval=interval,
+        interval=_interval_phrase(whole.intervals.candidate_accuracy),
         items=format_count(whole.items),
         others=_comparison(whole),
         above=(
@@ -160,37 +154,43 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
         loss = None if cell is None else cell.knockout[VERDICT_SCOPE].edges.get("gold")
         if cell is None or loss is None or loss.drop is None or loss.interval is None:
             continue
-        points, ends = round(100 * loss.drop, 1), loss.interval
+        points, ends, phrase = round(100 * loss.drop, 1), loss.interval, _(" (95 % interval {low} to {high})")
         if points < 0:
             ends = Interval(-ends.high, -ends.low)
         if points > 0:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points fewer (95 % "
-                "interval {low} to {high}) once the pronoun’s edge to the antecedent is cut in all heads of layer "
-                "{layer}."
+                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points "
+                "fewer{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
             )
         elif points:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points more (95 % "
-                "interval {low} to {high}) once the pronoun’s edge to the antecedent is cut in all heads of layer "
-                "{layer}."
+                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points "
+                "more{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
             )
         else:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and as many (95 % interval of "
-                "the difference: {low} to {high} points) once the pronoun’s edge to the antecedent is cut in all heads "
-                "of layer {layer}."
+                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and as many{interval} once "
+                "the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
             )
+            phrase = _(" (95 % interval of the difference: {low} to {high} points)")
         yield text.format(
             **where,
             model=entry.model,
             task=format_percent(cell.task_accuracy),
             items=format_count(cell.items),
             drop=format_points(abs(points)),
-            low=format_percent(ends.low),
-            high=format_percent(ends.high),
+            interval=_interval_phrase(ends, phrase),
             layer=entry.evidence.head.layer,
         )
+
+
+def _interval_phrase(span: tuple[float, float] | None, phrase: str | None = None) -> str:
+    """Return an interval of shares in words, in percent, in parentheses after a space; empty if none is shown."""
+    ends = shown_interval(span)
+    if ends is None:
+        return ""
+    low, high = map(format_percent, ends)
+    return (phrase or _(" (95 % interval {low} to {high})")).format(low=low, high=high)
 
 
 def _others(cell: Cell) -> dict[str, float | None]:
@@ -255,7 +255,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     best = max(rules, key=lambda name: rules[name])
     yield _(
         "{corpus}, {form}: the word that {head} of {model} attends to most belongs to the antecedent for {share} % of "
-        "{items} (95 % interval {low} to {high}) when any word of the text may be it, and for {mentions} % "
+        "{items}{interval} when any word of the text may be it, and for {mentions} % "
         "({mentions_head}) among the mentions before it; the nearest mention is right for {nearest} %, the best rule "
         "({rule}) for {best} %."
     ).format(
@@ -264,8 +264,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
         model=entry.model,
         head=head_name(any_word["layer"], any_word["head"]),
         share=format_percent(share),
-        low=format_percent(any_word["low"]),
-        high=format_percent(any_word["high"]),
+        interval=_interval_phrase(interval_of(any_word)),
         items=format_count(any_word["items"]),
         mentions=format_percent(mention["accuracy"]),
         mentions_head=head_name(mention["layer"], mention["head"]),
@@ -284,15 +283,14 @@ def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
     rules = {one["policy"]: one["f1"] for one in entry.names or () if one["policy"] in RULE_POLICIES}
     best = max(rules, key=lambda name: rules[name])
     yield _(
-        "{corpus}: decided by {head} of {model}, the names reach F1 {f1} % (95 % interval {low} to {high}), with a "
-        "ratio of feminine to masculine of {bias}; the best rule ({rule}) has F1 {best} %."
+        "{corpus}: decided by {head} of {model}, the names reach F1 {f1} %{interval}, with a ratio of feminine to "
+        "masculine of {bias}; the best rule ({rule}) has F1 {best} %."
     ).format(
         corpus=label(corpus_names(), entry.corpus),
         head=head_name(entry.evidence.head.layer, entry.evidence.head.head),
         model=entry.model,
         f1=format_percent(row["f1"]),
-        low=format_percent(row["low"]),
-        high=format_percent(row["high"]),
+        interval=_interval_phrase(interval_of(row)),
         bias=format_number(row["bias"], 2),
         rule=label(name_policy_names(), best),
         best=format_percent(rules[best]),

@@ -16,7 +16,7 @@ from anaphora.analysis.scores.measures.factors import FactorValue
 from anaphora.analysis.scores.measures.further import Agreement, FurtherScores
 from anaphora.base.translation import _, pgettext
 from anaphora.report.figures import measures, pictures
-from anaphora.report.numbers import format_count, format_number, format_p_value, format_percent, single_point_note
+from anaphora.report.numbers import format_count, format_number, format_p_value, format_percent, left_out_note
 from anaphora.report.page.elements import (
     FigureElement,
     PageElement,
@@ -87,7 +87,7 @@ def scoreboard_section(run: ReportRun) -> Section:
             "shortcut and untrained models reach."
         )
     ]
-    if note := single_point_note(span for group in groups for span in _shown_intervals(group.cell.intervals)):
+    if note := left_out_note(span for group in groups for span in _shown_intervals(group.cell.intervals)):
         explanations.append(note)
     return Section(
         name="scoreboard",
