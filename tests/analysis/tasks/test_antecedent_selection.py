@@ -95,6 +95,12 @@ def test_a_tie_counts_its_share() -> None:
     assert judged({})["mentions"] == [0.5]
 
 
+def test_weights_that_differ_by_rounding_are_tied() -> None:
+    assert np.float32(0.01) + np.float32(0.2) != np.float32(0.21)
+    row = {"Ber": 0.01, "ta": 0.2, "Anna": 0.21}
+    assert judged(row)["words"] == judged(row, right=0)["mentions"] == [0.5]
+
+
 def test_any_mention_of_the_entity_counts() -> None:
     example = Example(text=TEXT, language="en", pronoun=(19, 22), candidates=(((0, 4), (9, 14)),), antecedents=(0,))
     hits = selection_hits(record(example, {"Anna": 0.5}, {"ta": 0.5}, {"saw": 0.5}))

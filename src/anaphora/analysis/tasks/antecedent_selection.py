@@ -19,6 +19,7 @@ from anaphora.analysis.maps.words import word_weights
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.cells import bootstrap_interval, rounded
+from anaphora.analysis.scores.heads import TIE
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
@@ -55,7 +56,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
     """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
 
     The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
-    word; in a tie, the value is the share of the tied words that are right. A head without weights, or an empty choice
+    word; in a tie (`TIE`), the value is the share of the tied words that are right. A head without weights, or an empty choice
     set, gets 0. NaN in layers without attention.
     """
     row, example = word_weights(record), record.example
@@ -70,7 +71,7 @@ def selection_hits(record: AttentionRecord) -> Hits:
         within = row.weights[:, :, allowed]
         if not within.shape[2]:
             continue
-        heaviest = within == within.max(axis=2, keepdims=True)
+        heaviest = within >= within.max(axis=2, keepdims=True) * np.float32(1 - TIE)
         hits[number] = (heaviest & right[allowed]).sum(axis=2) / heaviest.sum(axis=2)
     hits *= record.weights.any(axis=2)  # a head without weights has no argmax
     hits[:, ~record.weights.any(axis=(1, 2))] = np.nan
