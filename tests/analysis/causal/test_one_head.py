@@ -58,6 +58,12 @@ def test_two_names_that_take_each_others_weight_turn_the_answer_where_the_head_c
     assert (cell["exchange_items"], cell["exchange_flips"], cell["exchange_interval"]) == (20, 1.0, [1.0, 1.0])
 
 
+def test_an_item_whose_answers_tie_is_not_answered_correctly_and_not_exchanged() -> None:
+    tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
+    tests.right[0] = 0.5
+    assert one_head._exchange(tests).items.tolist() == [False] + [True] * (len(PAIRS) - 1)
+
+
 def test_what_a_knockout_frees_goes_where_the_rest_of_the_row_is() -> None:
     left = 1 - ANTECEDENT
     expected = dict(zip(KEYS, (DISTRACTOR, ON_CUE, 0, left - DISTRACTOR - ON_CUE, 0), strict=True))

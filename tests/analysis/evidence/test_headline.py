@@ -8,7 +8,7 @@ import pytest
 from anaphora.analysis.evidence import headline as module
 from anaphora.analysis.evidence.evidence import ChosenHead
 from anaphora.analysis.evidence.headline import Headline, measure_headline
-from anaphora.analysis.maps.answers import Answers
+from anaphora.analysis.maps.answers import UNDECIDED, Answers
 from anaphora.analysis.maps.capture import Capture
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.heads import choose_head
@@ -62,9 +62,11 @@ def test_items_whose_right_and_wrong_answers_are_equal_are_counted(run: Run, mat
     assert answers is not None and one.evidence().undecided == 0
     half = answers.correct.copy()
     half[one.measured.kept[:3]] = 0.5
-    assert (
-        replace(one, capture=Capture([], Answers(answers.candidates, half, answers.silent))).evidence().undecided == 3
-    )
+    tied = replace(one, capture=Capture([], Answers(answers.candidates, half, answers.silent)))
+    assert tied.evidence().undecided == 3
+    assert one.task_answers is not None and tied.task_answers is not None
+    assert tied.task_answers[:3].tolist() == [UNDECIDED] * 3  # none of the tied answers is the answer
+    assert tied.task_answers[3:].tolist() == one.task_answers[3:].tolist()
 
 
 def test_scores_say_by_a_digest_which_items_of_a_language_they_are_of(run: Run, material: EvaluationSplits) -> None:

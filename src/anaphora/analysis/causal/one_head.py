@@ -156,7 +156,7 @@ def _exchange(tests: CausalTests) -> Exchange:
             for number, keys in zip(others, sentence.distractors, strict=True)
             if keys
         ]
-        if not tests.right[item] or not rivals:
+        if tests.right[item] < 1 or not rivals:
             continue
         _, rival, keys = max(rivals)
         row = _row(tests, sentence)

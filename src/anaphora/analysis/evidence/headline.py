@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.evidence import DEVELOPMENT, NAMED, ChosenHead, EncoderFacts, Evidence, MeasuredOn
-from anaphora.analysis.maps.answers import Answers, CandidateNumbers
+from anaphora.analysis.maps.answers import UNDECIDED, Answers, CandidateNumbers
 from anaphora.analysis.maps.capture import Capture, capture_run, captured_batches
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import Head
@@ -63,9 +63,14 @@ class Measurement:
 
     @property
     def task_answers(self) -> CandidateNumbers | None:
-        """Return the model's predicted candidates for the scored items, (N,); None for a model without answers."""
+        """Return the model's predicted candidates for the scored items, (N,); None for a model without answers.
+
+        A tie between right and wrong answers is `UNDECIDED`.
+        """
         answers = self.capture.answers
-        return None if answers is None else answers.candidates[self.measured.kept]
+        if answers is None:
+            return None
+        return np.where(answers.undecided, UNDECIDED, answers.candidates)[self.measured.kept]
 
     def evidence(self) -> Evidence:
         """Return `Evidence` that contains only the scores."""

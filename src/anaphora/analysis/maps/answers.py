@@ -18,6 +18,8 @@ from anaphora.data.example import Example
 
 NO_CANDIDATE = -1
 """The answer "none of them"."""
+UNDECIDED = -3
+"""Code for a tie between right and wrong answers, where ties must not count as the first of them."""
 
 CandidateNumbers = NDArray[np.int64]
 Floats = NDArray[np.float64]

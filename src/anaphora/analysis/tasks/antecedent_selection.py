@@ -56,8 +56,8 @@ def selection_hits(record: AttentionRecord) -> Hits:
     """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
 
     The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
-    word; in a tie (`TIE`), the value is the share of the tied words that are right. A head without weights, or an empty choice
-    set, gets 0. NaN in layers without attention.
+    word; in a tie (`TIE`), the value is the share of the tied words that are right. A head without weights, or an empty
+    choice set, gets 0. NaN in layers without attention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
