@@ -13,7 +13,6 @@ import shlex
 import subprocess
 import sys
 import typing
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -31,7 +30,7 @@ from anaphora.analysis.scores.quads import quads_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.data.example import from_record
 from anaphora.settings.arguments import settings_from
-from anaphora.settings.compose import with_quoted_texts
+from anaphora.settings.compose import composed, with_quoted_texts
 from anaphora.settings.typed import resolve
 from anaphora.studies.plan import Slurm, VerdictRule
 from benchmarks.speed.settings import Benchmark
@@ -114,7 +113,9 @@ def test_every_module_and_function_that_a_page_names_is_there() -> None:
 
 @pytest.mark.usefixtures("own_parts")
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_composes_into_settings_that_pass_their_checks(command: str, compose: Callable[..., Any]) -> None:
+def test_every_command_composes_into_settings_that_pass_their_checks(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script, *words = shlex.split(command, comments=True)
     if script == "-m":
         program, *words = words
@@ -132,7 +133,9 @@ def test_every_command_composes_into_settings_that_pass_their_checks(command: st
         return
     own = [word for word in words if not word.startswith(("-", "hydra/", "hydra.")) and word != "job"]
     overrides = [first_of_a_sweep(word) for word in with_quoted_texts(own, named.schema)]
-    assert resolve(compose(*overrides, primary=named.name), named.schema)
+    cli.register_commands()
+    monkeypatch.setattr("anaphora.settings.compose.is_sweep_job", lambda: bool({"-m", "--multirun"} & set(words)))
+    assert resolve(composed(ROOT / "configs", named.name, overrides), named.schema)
 
 
 def test_every_make_target_that_is_named_exists() -> None:

@@ -141,3 +141,10 @@ def test_a_runs_own_test_split_is_asked_as_far_as_its_texts_are_new(
 
 def _otherwise(example: Example) -> Example:
     return replace(example, antecedents=tuple(1 - index for index in example.antecedents))
+
+
+def test_a_head_of_a_network_without_attention_is_refused(tiny: Callable[..., Any], tmp_path: Path) -> None:
+    run = train(tiny(tmp_path, "model/attention=gru", "trainer.limit_steps=1"))
+    with pytest.raises(UserError, match="no attention maps"):
+        evaluate(Evaluation(run=str(run), layer=0, head=0))
+    evaluate(Evaluation(run=str(run)))

@@ -247,7 +247,7 @@ def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
     ("arguments", "message"),
     [
         (("run=nowhere",), "run (nowhere): there is no such folder"),
-        (("run={run}", "runs=[{run}/unfinished]"), "model.safetensors is missing: training has not finished"),
+        (("runs=[{run}/unfinished]",), "model.safetensors is missing: training has not finished"),
         (("runs=[{run},{run}/minimal_pair/own]",), "two are called own; rename one of the run directories"),
         (("runs=[{run},{run}]",), "must name each entry once"),
         (("run={run}", "items=0"), "items (0) must be at least 1"),

@@ -86,3 +86,11 @@ def test_losses_are_in_full_precision_whatever_the_products_are_in(
     assert {part.dtype for part in (halves.total, *halves.parts.values())} == {torch.float32}
     for name, part in full.parts.items():
         assert float(halves.parts[name].detach()) == pytest.approx(float(part.detach()), rel=0.01)
+
+
+def test_a_pointer_at_uniform_attention_which_no_weight_changes_has_zero_gradients(
+    tiny: Callable[..., Config], tmp_path: Path
+) -> None:
+    config = tiny(tmp_path, "model/attention=uniform", "task/prediction=pointer")
+    config, model, (batch,) = model_and_batches(config, 1)
+    assert all(not gradient.any() for gradient in gradients(model, losses(model, batch, config.task).total))

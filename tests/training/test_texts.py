@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
+from anaphora.commands.evaluate import Evaluation, evaluate
 from anaphora.runs.directory import RunFiles, load, training_record
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
@@ -121,6 +122,8 @@ def test_perplexity_falls_and_is_that_of_the_loss(settings: Settings, pages: Pat
     last = training_record(run)["validations"][-1]
     assert last["validation/perplexity"] == pytest.approx(math.exp(last["validation/loss"]), rel=1e-5)
     assert not [name for name in last if name.startswith("attention")]
+    with pytest.raises(UserError, match=r"^output \(there\) needs pronoun questions, and these data are texts"):
+        evaluate(Evaluation(run=str(run), output="there"))
 
 
 @pytest.mark.parametrize("pooling", ["mean", "first"])

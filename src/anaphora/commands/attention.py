@@ -90,6 +90,8 @@ class AttentionQuery(RunHead, SentenceOrItems):
             raise ValueError(f"words and by ({self.by}) do not go together: words merge the tokens, with by=word")
         if self.text is None:
             raise ValueError(f"output ({self.output}) needs text=...; without one, pictures end in .png, .svg or .pdf")
+        if self.antecedent is not None and Path(self.output or "").suffix == ".parquet":
+            raise ValueError(f"antecedent ({self.antecedent!r}) is for a page or pictures; a table does not mark it")
         for name in ("layer", "language"):
             if getattr(self, name) is not None:
                 raise ValueError(

@@ -70,6 +70,8 @@ class ClusterFiles:
             for name, default in (("forms", ["pronoun"]), ("words", 100)):
                 if getattr(self, name) != default:
                     raise ValueError(f"{name} ({getattr(self, name)}) is for run=..., whose answers give the clusters")
+            if self.trainer != Device():
+                raise ValueError(f"trainer.device ({self.trainer.device}) is for run=...; two files need no device")
             return
         file_ending("response", self.response, ".jsonl", ".jsonlines")
         if self.response_ends is not None:

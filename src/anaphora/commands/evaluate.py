@@ -76,8 +76,8 @@ def evaluate(settings: Evaluation) -> None:
     accuracies of several runs are compared instead.
 
     Raises:
-        UserError: results on other data would be written among those on the run's own data, or `calibrate` or `layer`
-            is set for a text corpus. Also the errors of `evaluate_runs`, `evaluate_examples` and `evaluate_texts`.
+        UserError: results on other data would be written among those on the run's own data, `calibrate` or `layer` is
+            set for texts, or `output` for a perplexity. Also the errors of `evaluate_{runs,examples,texts}`.
     """
     from anaphora.commands.parts.shared import check_place_of_like_data, held_output
     from anaphora.runs.directory import load
@@ -91,8 +91,8 @@ def evaluate(settings: Evaluation) -> None:
     if not only_printed:
         check_place_of_like_data(run, settings)
     with held_output(settings.output, run.directory / "evaluation", run) as folder:
-        for name in ("calibrate", "layer"):
-            if of_texts and (value := getattr(settings, name)) is not None:
+        for name, is_unused in (("calibrate", of_texts), ("layer", of_texts), ("output", only_printed)):
+            if is_unused and (value := getattr(settings, name)) is not None:
                 raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 

@@ -5,7 +5,7 @@ Example: anaphora explain example=by_hand
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,10 @@ class Explanation:
         for name in ("layer", "head"):
             if getattr(self, name) is not None:
                 at_least(name, getattr(self, name), 0)
+        if self.example == "list":
+            self._check_only_listed()
+        if self.shown_as == "json" and self.digits != Explanation.digits:
+            raise ValueError(f"digits ({self.digits}) has no effect on JSON, which has all digits; leave it out")
         if self.matrices is not None and self.run is not None:
             raise ValueError("run works with a text or an example, not with matrices")
         if self.layer is not None and self.text is None and self.run is None:
@@ -79,6 +83,12 @@ class Explanation:
             file_ending("output", self.output, *(PAGE_ENDINGS if self.shown_as == "page" else (".json",)))
         if self.text is not None and self.run is None:
             self.run = "outputs/demo"
+
+    def _check_only_listed(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name not in ("example", "interface_language") and value and value != one.default:
+                raise ValueError(f"{one.name} ({value}) has no effect on example=list; leave it out")
 
     @property
     def shown_as(self) -> str:
@@ -133,7 +143,7 @@ def _name(settings: Explanation, walk: Walkthrough) -> str:
     """
     from anaphora.data.own_sentence import name_of_sentence
 
-    digits = [] if settings.digits == Explanation.digits or settings.shown_as == "json" else [settings.digits]
+    digits = [] if settings.digits == Explanation.digits else [settings.digits]
     if settings.run is None:
         chosen = [settings.head, settings.row, *digits]
         return walk.name if chosen == [None, None] else name_of_sentence(walk.name, *chosen)

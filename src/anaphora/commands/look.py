@@ -43,6 +43,8 @@ class LivePage:
             raise ValueError(f"port ({self.port}) must be at most 65535")
         one_of("interface_language", self.interface_language, LANGUAGES)
         check_sentence(self.text, self.pronoun, self.candidates)
+        if self.text is not None and self.port != LivePage.port:
+            raise ValueError(f"port ({self.port}) is that of the page, and with text=... none is served: leave it out")
         if self.text is not None and self.runs:
             raise ValueError(f"text ({self.text!r}) is for one run; give run=... in place of runs")
 

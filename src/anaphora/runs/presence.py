@@ -30,12 +30,14 @@ def refuse_missing(settings: Any) -> None:
     This quick check runs before torch is imported; models on the Hugging Face Hub are not looked up.
 
     Raises:
-        UserError: a run, a file or the device is missing, or a run is listed twice.
+        UserError: a run, a file or the device is missing, a run is listed twice, or `run` and `runs` are both given.
     """
     device = getattr(getattr(settings, "trainer", None), "device", None)
     if device is not None:
         refuse_missing_device(device)
     runs = run_directories(getattr(settings, "runs", ()))
+    if runs and (run := getattr(settings, "run", None)) != getattr(type(settings), "run", None):
+        raise UserError(f"run ({run}) and runs ([{', '.join(runs)}]) are both given: give one of them")
     single = {name: getattr(settings, name, None) for name in ("resume", "weights", *(() if runs else ("run",)))}
     if not runs and getattr(settings, "run", None) == _DEFAULT_RUN and not Path(_DEFAULT_RUN).exists():
         way_out = f"anaphora demo trains it, and run={SHIPPED} is the run inside the package"

@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.settings.arguments import CONFIGS, ENTRY, settings_and_options
 from anaphora.settings.run import Config, MovedData
-from anaphora.settings.training import DECIDE_RESULTS
+from anaphora.settings.training import DECIDE_RESULTS, WITHOUT_EFFECT
 from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
@@ -40,13 +41,6 @@ _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
 _LONGEST_NAME = 60  # characters, without the digest
 _PLACES = ("name", "output", "resume", "start", "data.path", "resume_data.path", "data.seen_in")
 """Settings that hold the name or path of a file or folder."""
-_NEEDS = {
-    "task.masked_lm_weight": "task.masked_lm",
-    "task.own_token_weight": "task.own_token",
-    "task.supervision.layers": "task.supervision.weight",
-    "task.supervision.heads": "task.supervision.weight",
-}
-"""Settings that have no effect while another setting, the value, is 0."""
 _LISTS = ("list[str]", "list[int]", "list[float]")
 _PLACE = (str, QuotedString, type(None), list, dict, Sweep)
 """Types of parsed values that can be file or folder names; a list, dictionary or sweep holds several names."""
@@ -222,16 +216,24 @@ def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: 
 def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
-    The check must run while Hydra is initialised, because it reads the files of the chosen options of config groups.
+    A value such as 0 or false, which turns something off, need not have an effect. In a job of a sweep, which may sweep
+    over the setting on which an effect depends, no override need have one if that setting is an override too. The check
+    must run while Hydra is initialised, because it reads the files of the chosen options of config groups.
 
     Raises:
-        UserError: a setting needs another one, which is 0 and is not among the overrides; or as in
+        UserError: a setting has no effect (`WITHOUT_EFFECT`), or `objective` is set outside a sweep; or as in
             `check_chosen_files`.
     """
     typed = _typed_values(overrides)
-    for name, needed in _NEEDS.items():
-        if name in typed and needed not in typed and OmegaConf.select(settings, needed) == 0:
-            raise UserError(f"{name}={typed[name]} has no effect while {needed} is 0")
+    if "objective" in typed and not is_sweep_job():
+        raise UserError(f"objective={typed['objective']} has no effect without -m: it is what a sweep minimises")
+    value_of = partial(OmegaConf.select, settings)
+    for name, value in typed.items():
+        for row in WITHOUT_EFFECT if value_of(name.replace("/", ".")) else ():
+            is_named = any(name == one or (one.endswith(".") and name.startswith(one)) for one in row.names)
+            is_swept = is_sweep_job() and row.condition.partition(" ")[0] in (one.replace("/", ".") for one in typed)
+            if is_named and not is_swept and row.holds(value_of):
+                raise UserError(f"{name}={value} has no effect while {row.condition}")
     check_chosen_files(overrides, settings)
 
 

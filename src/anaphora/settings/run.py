@@ -74,6 +74,8 @@ class Config:
                 raise ValueError(f"resume_data.{name} ({place}) needs resume=...; a new run takes data.{name}")
         checks.one_of("objective", self.objective, ("validation_loss", "best_head"))
         _check_task_fits_data(self.data, self.task)
+        if isinstance(self.data, data_settings.TextCorpus):
+            self.batching.check_rows_fit()
         if self.validation.patience and not self.has_validation_loss:
             raise ValueError(
                 f"validation.patience ({self.validation.patience}) waits for a lower validation loss, and "

@@ -1,15 +1,18 @@
-"""Settings of training: batching, task, optimizer, validation and trainer."""
+"""Settings of training: batching, task, optimizer, validation and trainer; and settings that have no effect."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from omegaconf import MISSING
+from omegaconf import MISSING, OmegaConf
 
 from anaphora.base.checks import at_least, between, one_of
 from anaphora.base.device import DEVICES
 from anaphora.base.errors import UserError
-from anaphora.settings.model.attention import PROJECTIONS
+from anaphora.settings.data import TextCorpus
+from anaphora.settings.model.attention import PROJECTIONS, Recurrent, Uniform
 from anaphora.settings.model.prediction import Prediction
 
 LATEST_END = 2 / 3  # maximum `end` of a value curriculum, as a share of the steps
@@ -22,7 +25,7 @@ class Batching:
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
     tokens: int = 4096  # maximum number of tokens in a batch, padding included
     # Maximum number of tokens in a packed row; plain texts are split into chunks of this size, and labelled texts are
-    # truncated to it.
+    # truncated to it, with buckets too.
     row_tokens: int = 128
     window: int = 1024  # number of sentences that are sorted into rows or buckets at a time
     # For each of the first epochs, the share of the groups to train on, shortest groups first.
@@ -35,6 +38,11 @@ class Batching:
         for share in self.shortest_first:
             if not 0 < share <= 1:
                 raise UserError(f"batching.shortest_first ({share:g}) must be above 0 and at most 1, a share an epoch")
+        if self.kind == "packed":
+            self.check_rows_fit()
+
+    def check_rows_fit(self) -> None:
+        """Check that a batch can hold a row, or a chunk of a text; raise UserError if not."""
         if self.tokens < self.row_tokens:
             raise UserError(f"batching.tokens ({self.tokens}) must be at least batching.row_tokens ({self.row_tokens})")
 
@@ -229,3 +237,90 @@ class Trainer:
         for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
             if value is not None:
                 at_least(f"trainer.{name}", value, 1)
+
+
+class WithoutEffect(NamedTuple):
+    """Settings that change nothing under a condition, whose first word is the setting on which it depends.
+
+    A name that ends with a dot stands for all settings below it. `holds` tells whether the condition holds, given a
+    function that returns the composed value of a setting.
+    """
+
+    names: tuple[str, ...]
+    condition: str
+    holds: Callable[[Callable[[str], Any]], bool]
+
+
+_NO_SCORES = (Recurrent, Uniform)
+_OF_SCORES = ("rotary", "alibi", "t5_relative")  # position encodings that act only on the scores of attention
+_NO_OUTPUT = ("none", "slot", "pointer", "bilinear", "pair", "label")  # prediction heads without output layer
+WITHOUT_EFFECT = (
+    WithoutEffect(("task.masked_lm_weight",), "task.masked_lm is 0", lambda of: not of("task.masked_lm")),
+    WithoutEffect(("task.own_token_weight",), "task.own_token is 0", lambda of: not of("task.own_token")),
+    WithoutEffect(
+        ("task.supervision.layers", "task.supervision.heads"),
+        "task.supervision.weight is 0",
+        lambda of: not of("task.supervision.weight"),
+    ),
+    WithoutEffect(
+        ("task.supervision.",),
+        "model.attention is uniform, whose weights are not trained",
+        lambda of: _is_a(of("model.attention"), Uniform),
+    ),
+    WithoutEffect(
+        ("data.shared_nouns",),
+        "data.types has none of gender, number and animacy",
+        lambda of: bool(of("data.types")) and not {"gender", "number", "animacy"} & set(of("data.types")),
+    ),
+    WithoutEffect(
+        ("batching.row_tokens",),
+        "batching.kind is buckets and the data are no texts",
+        lambda of: of("batching.kind") == "buckets" and not _is_a(of("data"), TextCorpus),
+    ),
+    WithoutEffect(
+        ("model/position", "model.position."),
+        "model.attention is recurrent or uniform, without scores that depend on positions",
+        lambda of: _is_a(of("model.attention"), *_NO_SCORES) and of("model.position.kind") in _OF_SCORES,
+    ),
+    WithoutEffect(
+        ("model.output_transform", "model.tied_output"),
+        "task.prediction needs no output layer, and task.masked_lm and task.own_token are 0",
+        lambda of: of("task.prediction.kind") in _NO_OUTPUT and not of("task.masked_lm") and not of("task.own_token"),
+    ),
+    WithoutEffect(
+        ("optimizer.value_curriculum.",),
+        "model.layers is 1, since the input of the first layer is the embeddings",
+        lambda of: of("model.layers") == 1,
+    ),
+    WithoutEffect(
+        ("optimizer.frozen", "optimizer.layer_decay", "optimizer.matrices", "optimizer.matrices_learning_rate"),
+        "optimizer.frozen_layers freezes all layers",
+        lambda of: of("start") is None and of("optimizer.frozen_layers") == of("model.layers"),
+    ),
+    WithoutEffect(
+        ("validation.keep",),
+        "task.prediction is none and the data are no texts, since there is no loss to compare",
+        lambda of: (
+            of("validation.keep") == "best"
+            and of("task.prediction.kind") == "none"
+            and not _is_a(of("data"), TextCorpus)
+        ),
+    ),
+    WithoutEffect(
+        ("trainer.pictures",),
+        "trainer.loggers has no tensorboard",
+        lambda of: "tensorboard" not in of("trainer.loggers"),
+    ),
+    WithoutEffect(
+        ("trainer.pictures",),
+        "task.prediction is none and the data are texts, which have no pictures",
+        lambda of: of("task.prediction.kind") == "none" and _is_a(of("data"), TextCorpus),
+    ),
+    WithoutEffect(("slurm.",), "executor is here", lambda of: of("executor") == "here"),
+)
+"""Settings of `train`, `demo` and `study` that would be ignored, with the condition."""
+
+
+def _is_a(node: Any, *kinds: type[Any]) -> bool:
+    """Return whether composed settings of a group are those of a class."""
+    return issubclass(OmegaConf.get_type(node) or object, kinds)

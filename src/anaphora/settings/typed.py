@@ -33,6 +33,11 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")  # lone surrogates stand for an argum
 _CLUSTER_PLUGIN = re.compile(
     r"Could not find '(hydra/(?:launcher|sweeper))/(joblib|optuna|submitit_local|submitit_slurm)'"
 )
+_OF_OMEGACONF = {"to Float": "float", "to Integer": "int", "bool": "bool (true or false)", "to string": "str"}
+_WRONG_TYPE = re.compile(
+    rf"Error merging override ([^ =]+)=(.*) \(.*(?:could not be converted|is not a valid|Cannot convert '\w+') "
+    rf"({'|'.join(_OF_OMEGACONF)})\b.*\)"
+)
 _NUMBER_OF_PROCESSES = re.compile(r"\btrainer\.(devices|nodes|num_nodes|strategy)\b")
 
 
@@ -227,6 +232,8 @@ def error_message(error: BaseException) -> str:
     if no_list := re.fullmatch(r"Error merging override ([^ =]+)=(.*) \(.* is not a ListConfig.*\)", message):
         name, value = no_list.groups()
         message = f"{name} ({value}) must be a list, as in {name}=[{value}]"
+    if wrong_type := _WRONG_TYPE.fullmatch(message):
+        message = f"{wrong_type[1]} ({wrong_type[2]}) must be of type {_OF_OMEGACONF[wrong_type[3]]}"
     if without_value := re.fullmatch(r"Error merging override ([^ =]+)=.* \(field '.*' is not Optional\)", message):
         message = f"{without_value[1]} cannot be null; leave it out to keep its default"
     if not_here := re.fullmatch(r"Could not override '(.*)'\. No match in the defaults list\.", message):

@@ -108,6 +108,8 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
     total = output.hidden.new_zeros(()) if parts else 0 * output.hidden.sum()  # no masked token: zero gradients
     for name, part in parts.items():
         total = total + factors[name] * part
+    if not total.requires_grad:  # as for a pointer at uniform attention, which no weight changes: zero gradients
+        total = total + 0 * sum(weight.sum() for weight in model.parameters() if weight.requires_grad)
     return Losses(total, parts)
 
 

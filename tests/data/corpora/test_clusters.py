@@ -150,3 +150,12 @@ def test_the_genre_is_a_folder_of_the_name_and_no_part_number_or_folder_of_the_f
     assert "genre" not in unnamed.factors and unnamed.factors["document"] == "clusters/a.jsonlines, line 1"
     assert "genre" not in part.factors and part.factors["document"] == "clusters/d/0"
     assert other.factors["genre"] == "nw"
+
+
+def test_ends_that_contradict_the_only_field_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, {"tokens": FLAT, "clusters_token_offsets": INCLUSIVE})
+    with pytest.raises(
+        UserError, match=r"^data.ends \(exclusive\): the ends in .* are inclusive, as in every field clust"
+    ):
+        read(path, ends="exclusive")
+    assert read(path, ends="inclusive") == read(path)

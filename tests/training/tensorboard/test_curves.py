@@ -112,6 +112,11 @@ def test_charts_of_many_layers_tell_layer_1_from_layer_10(settings: Callable[...
     assert [each for each in expressions if re.match(each, tag)] == [r"heads_mass/layer_1_head_\d+$"]
 
 
+def test_the_learning_rate_of_the_matrices_is_a_setting_to_compare_by(settings: Callable[..., Config]) -> None:
+    muon = settings("optimizer.matrices=muon", "optimizer.matrices_learning_rate=0.02")
+    assert shown.hyperparameters(muon)["optimizer.matrices_learning_rate"] == 0.02
+
+
 def test_the_settings_to_compare_by_are_one_dozen_or_so_with_final_measures_and_no_hp_metric(
     watched: EventAccumulator,
 ) -> None:
@@ -120,7 +125,8 @@ def test_the_settings_to_compare_by_are_one_dozen_or_so_with_final_measures_and_
     assert values["model.layers"] == 2
     assert values["model.position"] == "rotary"
     assert values["task.supervision.weight"] == 0.1
-    assert len(values) <= 16
+    assert values["optimizer.matrices_learning_rate"] == values["optimizer.learning_rate"] == 0.01
+    assert len(values) <= 17
     experiment = metadata.parse_experiment_plugin_data(
         watched.SummaryMetadata(metadata.EXPERIMENT_TAG).plugin_data.content
     )

@@ -27,6 +27,7 @@ from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.words import UnreadMentions
+from anaphora.model.mixer import NO_MAPS
 from anaphora.report.numbers import duration_text
 from anaphora.runs import shipped
 from anaphora.runs.directory import Run, load, locked_run, results_folder
@@ -82,6 +83,8 @@ def measured_folder(run: str) -> Path:
 def head_of_settings(settings: RunHead, run: Run) -> Head | None:
     """Return the head that the settings name, if any; raise UserError if the run does not have it."""
     model, head = run.config.model, named_head(settings)
+    if head is not None and not run.model.encoder.has_maps:
+        raise UserError(NO_MAPS)
     return None if head is None else existing_head(head, range(model.layers), heads_of(model.attention))
 
 

@@ -97,11 +97,12 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
 
     Args:
         ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
-            from the spans in the file. It has no effect on fields whose kind of end is fixed (`CLUSTER_FIELDS`).
+            from the spans in the file. It has no effect on fields whose kind of end is fixed (`CLUSTER_FIELDS`), but
+            must not contradict the only kind in a file.
         setting: name of the setting for `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, the file has no document, or `ends` is None and cannot be inferred.
+        UserError: a line is invalid, the file has no document, or `ends` is None and cannot be inferred, or wrong.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -109,6 +110,8 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
     parsed = [(where, row, field, _sentences(where, row)) for where, row, field in rows]
     if ends is None:
         ends = _proven_ends(path, parsed, setting)
+    elif ends not in (fixed := {CLUSTER_FIELDS[field] or ends for _, _, field in rows}):
+        raise UserError(f"{setting} ({ends}): the ends in {path} are {fixed.pop()}, as in every field {rows[0][2]}")
     documents: list[ClusterDocument] = []
     for where, row, field, sentences in parsed:
         count = sum(map(len, sentences))

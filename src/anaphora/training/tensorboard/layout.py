@@ -124,6 +124,7 @@ def hyperparameters(config: Config) -> dict[str, str | float]:
         "task.supervision.weight": task.supervision.weight,
         "optimizer.matrices": optimizer.matrices,
         "optimizer.learning_rate": optimizer.learning_rate,
+        "optimizer.matrices_learning_rate": optimizer.matrices_learning_rate or optimizer.learning_rate,
         "optimizer.steps": optimizer.steps,
     }
 
