@@ -32,6 +32,25 @@ SMALL_TEXTS = """
 """
 """Statements that collect all visible texts below 11 px in `small`."""
 
+PARTED_MARKS = """
+  // Marks at the wrong end of a line in a strip of words, with their neighbour, at many widths.
+  const partedMarks = (strip) => {
+    const parted = new Set(), words = [...strip.querySelectorAll("button, .word")];
+    const place = (one) => one.getBoundingClientRect();
+    for (let width = 200; width < 400; width += 6) {
+      strip.style.width = `${width}px`;
+      words.slice(1).forEach((word, number) => {
+        const before = words[number], texts = [before, word].map((one) => one.firstChild.textContent);
+        const isBroken = place(word).top >= place(before).bottom - 2;
+        if (isBroken && (/^[“（「]$/.test(texts[0]) || /^[，。”）」.,]$/.test(texts[1]))) parted.add(texts.join(""));
+      });
+    }
+    strip.style.width = "";
+    return [...parted];
+  };
+"""
+"""A function that narrows a strip of words and returns closing marks that begin a line, opening ones that end it."""
+
 
 def in_browser(page: str, body: str, given: dict[str, Any], folder: Path, *options: str) -> Any:
     """Open a page, run the body of a script with the argument `given`, and return its result."""

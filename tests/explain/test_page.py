@@ -190,7 +190,7 @@ def test_heads_whose_largest_weights_are_tied_name_no_single_word(tmp_path: Path
 def test_rows_are_chosen_in_the_direction_of_their_script(words: tuple[str, ...], order: int, tmp_path: Path) -> None:
     weights = Matrix("A", np.eye(4), ("[CLS]", *words), ("a", "b", "c", "d"), ("tokens", "features"))
     walk = Walkthrough("x", "x", "x", "en", ("[CLS]", *words), 0, (Step("weights", "x", "x", (weights,)),))
-    body = 'return [...at("rows").children].map((one) => one.getBoundingClientRect().left);'
+    body = 'return [...at("rows").querySelectorAll("button")].map((one) => one.getBoundingClientRect().left);'
     places = in_browser(written(tmp_path, walk), body, {"early": True}, tmp_path)
     assert places == sorted(places, reverse=order < 0) and len(set(places)) == 4
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from chromium import CHROMIUM, in_browser
+from chromium import CHROMIUM, PARTED_MARKS, in_browser
 
 import anaphora
 from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.translation import spoken_in
-from anaphora.report.figures.maps import QuadCell
+from anaphora.report.figures.maps import QuadCell, pronoun_row_figure
 from anaphora.report.page.elements import FigureElement, ReportRun
 from anaphora.report.page.explorer import attention_entry
+from anaphora.report.page.offline import with_languages
 from anaphora.report.page.sections.heads import quads_section
-from anaphora.report.page.write import write_attention_page, write_report
+from anaphora.report.page.write import inline_figure, write_attention_page, write_report
 
 PACKAGE = Path(anaphora.__file__).parent
 STYLES = sorted(PACKAGE.rglob("*.css"))
@@ -114,6 +115,12 @@ def test_shade_and_marks_of_a_word_are_told_to_those_who_listen(html: str) -> No
     assert {"pronoun", "antecedent, weight ", "weight "} <= told or {"代词", "先行词，权重 ", "权重 "} <= told
 
 
+def test_the_title_of_a_table_is_not_printed_at_the_foot_of_the_page_before() -> None:
+    (style,) = [path for path in STYLES if path.name == "report.css"]
+    printed = style.read_text(encoding="utf-8").partition("@media print {")[2]
+    assert re.search(r"^  caption \{[^}]*break-after: avoid;", printed, re.MULTILINE)
+
+
 @pytest.mark.parametrize("path", STYLES, ids=[path.name for path in STYLES])
 def test_rules_for_small_windows_are_not_for_paper(path: Path) -> None:
     for condition in re.findall(r"@media ([^{]*max-width[^{]*)", path.read_text(encoding="utf-8")):
@@ -151,3 +158,44 @@ def test_the_words_that_attend_to_a_word_are_read_out(attention: str, tmp_path: 
       return [title.textContent, box.closest("[aria-hidden]") === null, box.innerText.includes("0.33")];
     """
     assert in_browser(attention, body, {"early": True}, tmp_path) == ["What attends to “met”", True, True]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_no_line_of_words_begins_with_a_closing_mark_or_ends_with_an_opening_one(tmp_path: Path) -> None:
+    words = ["小红", "（", "姐姐", "）", "说", "：", "“", "小明", "累", "了", "。", "”"]
+    ends = list(accumulate(map(len, words)))
+    spans = [(end - len(word), end) for word, end in zip(words, ends, strict=True)]
+    maps = np.full((1, 1, 12, 12), 1 / 12, np.float32)
+    write_attention_page(tmp_path / "page.html", attention_entry("".join(words), words, spans, maps))
+    body = f"""
+      {PARTED_MARKS} await pause(300);
+      at("row-words").querySelector("button").click();
+      return ["row-words", "column-words"].map(at).map(partedMarks);
+    """
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert in_browser(page, body, {"early": True}, tmp_path) == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "marked"),
+    [
+        ("en", "“她” gives 97 % to “小红”", "“<span lang='zh'>她</span>” gives 97 % to “<span lang='zh'>小红</span>”"),
+        ("en", "“she” & <b>", "“she” &amp; &lt;b&gt;"),
+        ("zh", "“she”把 97% 给了“Anna”", "“<span lang='en'>she</span>”把 97% 给了“<span lang='en'>Anna</span>”"),
+        ("zh", "第 2 层：Anna met Emma. softmax", "第 2 层：<span lang='en'>Anna met Emma.</span> softmax"),
+        ("zh", "“她”关注“小红”", "“她”关注“小红”"),
+    ],
+)
+def test_words_of_the_other_language_in_a_sentence_of_the_page_are_marked(
+    language: str, sentence: str, marked: str
+) -> None:
+    with spoken_in(language):
+        assert with_languages(sentence) == marked.replace("'", '"')
+
+
+def test_chinese_words_in_a_figure_of_an_english_page_are_marked() -> None:
+    figure = pronoun_row_figure(["小红", "met", "她"], [0.7, 0.2, 0.1], [2], [[0]], [], "A row")
+    marked = re.findall(r'<text lang="zh"[^>]*>([^<]*)', inline_figure(figure, "").svg)
+    assert marked == ["小红", "她"]
+    with spoken_in("zh"):
+        assert 'lang="' not in inline_figure(figure, "").svg

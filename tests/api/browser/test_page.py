@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from chromium import CHROMIUM, SMALL_TEXTS, in_browser
+from chromium import CHROMIUM, PARTED_MARKS, SMALL_TEXTS, in_browser
 from tokenizers import Tokenizer as Backend
 from tokenizers import models, normalizers
 from untrained import random_run
@@ -34,7 +34,8 @@ HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"
 browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 _READER = """
   const type = async (text) => { at("text").value = text; at("ask").requestSubmit(); await pause(); };
-  const words = () => [...at("words").children], word = (text) => words().find((one) => one.textContent === text);
+  const words = () => [...at("words").querySelectorAll("button")];
+  const word = (text) => words().find((one) => one.textContent === text);
   const click = async (node) => { node.click(); await pause(); };
   const press = async (node, key) => {
     node.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
@@ -63,9 +64,9 @@ def run(settings: Callable[..., Any]) -> Run:
     )
 
 
-def use(run: Run, body: str, folder: Path, *options: str) -> Any:
-    """Run a script on the page in the browser, and return its result."""
-    return in_browser(browser_page(run), _READER + body, {}, folder, "--lang=en", *options)
+def use(run: Run, body: str, folder: Path, languages: str = "en") -> Any:
+    """Run a script on the page in a browser whose reader prefers `languages`, and return its result."""
+    return in_browser(browser_page(run), _READER + body, {}, folder, f"--accept-lang={languages}")
 
 
 # ---- the file
@@ -458,6 +459,43 @@ def test_english_on_the_chinese_page_is_read_as_english_and_headings_name_column
     assert seen["headings"] == [["col", ""], ["col", ""], ["row", "en"], ["row", "en"]]
     assert all((language == "zh") == is_chinese for language, is_chinese in seen["examples"])
     assert seen["typed"] == "en" and seen["row"] is None, "a word's button is called what is written on it"
+
+
+@browser
+def test_words_of_a_sentence_in_a_line_of_the_page_have_their_own_language(run: Run, tmp_path: Path) -> None:
+    body = """
+      const own = (name) => [...at(name).querySelectorAll("[lang]")].map((one) => [one.lang, one.textContent]);
+      await type("小红见到小明，因为她累了。");
+      await click(word("她"));
+      const english = own("row-title");
+      await type("Anna met Mary before she was tired.");
+      await click(word("Anna")); await click(word("Mary")); await click(at("other-language"));
+      await click(at("row").querySelectorAll("button")[1]);
+      return [english, own("row-title"), own("sums"), own("cut-choices"), own("heads").slice(0, 1)];
+    """
+    english, *chinese = use(run, body, tmp_path)
+    assert english == [["zh", "她"]]
+    assert chinese[0] == [["en", "she"]] and chinese[1] == [["en", "Anna"], ["en", "Mary"]]
+    assert chinese[2] == [["en", "she"], ["en", "Anna"]] and chinese[3][0][0] == "en"
+
+
+@browser
+def test_no_line_of_words_begins_with_a_closing_mark_or_ends_with_an_opening_one(run: Run, tmp_path: Path) -> None:
+    body = """
+      await type("小红（她的姐姐）说：“小明累了。”");
+      return [partedMarks(at("words")), partedMarks(at("row")), words().length > 12];
+    """
+    assert use(run, PARTED_MARKS + body, tmp_path) == [[], [], True]
+
+
+@browser
+@pytest.mark.parametrize(
+    ("languages", "opened"), [("zh-CN", "zh"), ("fr,zh-TW,en", "zh"), ("de,fr", "en"), ("en,zh", "en")]
+)
+def test_the_page_opens_in_the_first_of_its_languages_that_the_reader_prefers(
+    run: Run, tmp_path: Path, languages: str, opened: str
+) -> None:
+    assert use(run, "return document.documentElement.lang;", tmp_path, languages) == opened
 
 
 @browser

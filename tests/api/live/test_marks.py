@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import CHROMIUM, in_browser
+from chromium import CHROMIUM, PARTED_MARKS, in_browser
 
 import anaphora
 from anaphora.api.live.server import LiveApplication
@@ -25,7 +25,8 @@ _READER = """
     return { ok: true, json: async () => reply };
   };
   const ask = async (text) => { at("ask-text").value = text; at("ask").requestSubmit(); await pause(50); };
-  const word = (text) => [...at("ask-words").children].find((one) => one.textContent === text);
+  const words = () => [...at("ask-words").querySelectorAll("button")];
+  const word = (text) => words().find((one) => one.textContent === text);
   const click = async (...texts) => { for (const text of texts) { word(text).click(); await pause(50); } };
   const part = (place) => sent.text.slice(...place.split(":").map(Number));
   const asked = () => [sent.pronoun ?? "0:0", ...sent.candidates].map(part);
@@ -61,12 +62,20 @@ def test_a_title_and_a_dot_belong_to_the_name(own_run: Path, tmp_path: Path) -> 
       await ask("Dr. May met J. Lee and Tom. May I ask what 玛丽·居里 said when she left?");
       await click("Dr", "May", "J", "Lee", "Tom", "玛丽", "居里");
       const names = asked();
-      [...at("ask-words").children].filter((one) => one.textContent === "May")[1].click();
+      words().filter((one) => one.textContent === "May")[1].click();
       await pause(50);
       return [names, asked().slice(3, 5)];
     """
     names = ["Dr. May", "J. Lee", "Tom"]
     assert use(own_run, body, tmp_path) == [["she", *names, "玛丽·居里"], ["Tom", "May"]]
+
+
+def test_no_line_of_words_begins_with_a_closing_mark_or_ends_with_an_opening_one(own_run: Path, tmp_path: Path) -> None:
+    body = """
+      await ask("“Anna (or Emma) met Mary,” said Tom, “as she asked.”");
+      return [partedMarks(at("ask-words")), words().length > 12];
+    """
+    assert use(own_run, PARTED_MARKS + body, tmp_path) == [[], True]
 
 
 def test_the_focus_stays_at_the_word_that_was_pressed(own_run: Path, tmp_path: Path) -> None:

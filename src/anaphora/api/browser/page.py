@@ -122,7 +122,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         data=offline.script_json(data),
         weights=offline.trusted_markup(weights.text),
         scripts=[
-            offline.read_asset("direction.js"),
+            offline.read_asset("language.js"),
             *(offline.read_asset(name, _LIVE_TEMPLATES) for name in ("elements.js", "names.js")),
             *(offline.read_asset(name, _TEMPLATES) for name in _SCRIPTS),
         ],

@@ -18,13 +18,14 @@
   // The name of a matrix as formulas write it: W_Q with its index below the line, K^T with its T above.
   function named(name, tag) {
     const [base, kind, rest] = name.split(/([_^])/), made = element(tag, upright(name) ? "upright" : "", base);
+    if (upright(name)) made.lang = "zh";
     if (kind) made.append(element(kind === "_" ? "sub" : "sup", "", rest));
     return made;
   }
 
   // Text in which indices stand below the line: W_Q, d_k, K^T.
   function typeset(box, text) {
-    box.replaceChildren(...text.split(/\b([A-Za-z]_[A-Za-z0-9]|[A-Z]\^T)(?![A-Za-z])/).map((piece, place) => place % 2 ? named(piece, "span") : piece));
+    box.replaceChildren(...text.split(/\b([A-Za-z]_[A-Za-z0-9]|[A-Z]\^T)(?![A-Za-z])/).flatMap((piece, place) => place % 2 ? [named(piece, "span")] : spoken(piece)));
   }
 
   // ---- numbers
@@ -371,7 +372,7 @@
   function show() {
     const step = steps[view.step];
     [...at("steps").querySelectorAll("button")].forEach((button, place) => button.toggleAttribute("aria-current", false) || (place === view.step && button.setAttribute("aria-current", "step")));
-    [...at("rows").children].forEach((button, place) => { button.setAttribute("aria-checked", String(place === view.row)); button.tabIndex = place === view.row ? 0 : -1; });
+    rowButtons.forEach((button, place) => { button.setAttribute("aria-checked", String(place === view.row)); button.tabIndex = place === view.row ? 0 : -1; });
     at("back").disabled = view.step === 0;
     at("next").disabled = view.step === steps.length - 1;
     at("count").textContent = `${view.step + 1} / ${steps.length}`;
@@ -384,7 +385,7 @@
   const follow = (row) => {
     view.row = Math.max(0, Math.min(queries.length - 1, row));
     show();
-    if (at("rows").contains(document.activeElement)) at("rows").children[view.row].focus();
+    if (at("rows").contains(document.activeElement)) rowButtons[view.row].focus();
   };
 
   // On a narrow screen the list stands before the step and is opened by a touch.
@@ -403,14 +404,15 @@
     item.append(button);
     at("steps").append(item);
   });
-  queries.forEach((query, place) => {
+  const rowButtons = queries.map((query, place) => {
     const button = element("button", "", query);
     button.type = "button";
-    button.lang = upright(query) ? "zh" : "en";
+    button.lang = languageOfWord(query);
     button.setAttribute("role", "radio");
     button.addEventListener("click", () => follow(place));
-    at("rows").append(button);
+    return button;
   });
+  at("rows").append(...unbroken(rowButtons, queries));
   at("rows").dir = data.direction;
   at("back").addEventListener("click", () => go(view.step - 1));
   at("next").addEventListener("click", () => go(view.step + 1));

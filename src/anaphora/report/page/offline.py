@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.files import write_text
-from anaphora.base.language import WIDE_CHARACTER
+from anaphora.base.language import WIDE_CHARACTER, WIDE_RANGES
 from anaphora.base.translation import _, pgettext, spoken_language
 from anaphora.report.wording import head_role_names
 
@@ -33,6 +33,11 @@ _BESIDE_NUMBER = re.compile(r"([^\s(\[]+(?: [^\s\d(\[]+)?)((?: [(\[][^()\[\]\n]*
 _BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|times\b|个百分点|倍)")
 _P_VALUE = re.compile(r"\bp (&lt;|[<=]) (?=\d)")
 _SCRIPT_OR_STYLE = re.compile(r"(<(?:script|style)\b.*?</(?:script|style)>)", re.DOTALL)
+_CHINESE_STRETCH = re.compile(f"([{WIDE_RANGES}]+)")
+_ENGLISH_STRETCH = re.compile(
+    r"((?<=\u201c)[^\u201c\u201d]*[A-Za-z]{2}[^\u201c\u201d]*(?=\u201d)|(?:[A-Za-z’'-]+,? )+[A-Za-z’'-]+[.?!]?)"
+)
+"""Text in quotes, or several words in a row."""
 _DOUBLE_QUOTES = "\u201c\u201d"
 _QUOTES = f"\u2018\u2019{_DOUBLE_QUOTES}"
 
@@ -57,6 +62,7 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
         "head_role_names": head_role_names,
         "own_name": {"en": "English", "zh": "中文"},
         "spoken_language": spoken_language,
+        "with_languages": with_languages,
         "number_parts": number_parts,
         "pgettext": pgettext,
     }
@@ -106,6 +112,22 @@ def write_page(path: Path, template: str, folder: Path = TEMPLATE_FOLDER, **cont
 def with_units(text: str) -> str:
     """Replace the space between a number and its unit, and those in "p < 0.05", by no-break spaces."""
     return _P_VALUE.sub("p\u00a0\\1\u00a0", _BEFORE_UNIT.sub("\u00a0", text))
+
+
+def with_languages(text: str) -> Markup:
+    """Escape a sentence of a page, and mark words of the other language with it, for fonts and screen readers.
+
+    On an English page these are Chinese characters, on a Chinese page what stands in quotes or has several words.
+    """
+    from markupsafe import escape
+
+    is_chinese = spoken_language() == "zh"
+    parts = (_ENGLISH_STRETCH if is_chinese else _CHINESE_STRETCH).split(text)  # odd parts match
+    marked = trusted_markup('<span lang="en">{}</span>' if is_chinese else '<span lang="zh">{}</span>')
+    return trusted_markup("").join(
+        marked.format(part) if place % 2 and not (is_chinese and WIDE_CHARACTER.search(part)) else escape(part)
+        for place, part in enumerate(parts)
+    )
 
 
 def with_fonts(html: str, text: Iterable[str]) -> str:

@@ -44,6 +44,7 @@ _COMPRESS_FROM_BYTES = 1_000_000
 """Size of the encoded maps above which a page stores them compressed."""
 _NUMBERED = re.compile(r"\b(layer|head) (\d)")
 """Layer or head with its number, which stay on one line."""
+_CHINESE_TEXT = re.compile(rf"<text(?=[^>]*>[^<]*{WIDE_CHARACTER.pattern})")
 _BREAK_IN_CHINESE = re.compile(rf"(?<={WIDE_CHARACTER.pattern})\n(?={WIDE_CHARACTER.pattern})")
 
 
@@ -202,6 +203,8 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{prefix}{match[1]}"' if match[1] in kept else "", svg)
     svg = svg.replace("url(#", f"url(#{prefix}").replace('xlink:href="#', f'href="#{prefix}')
     svg = re.sub(r"<g>\s*</g>|\s*\n\s*", lambda match: "" if "g" in match[0] else "\n", svg)
+    # Chinese on a page in another language needs Chinese glyphs.
+    svg = _CHINESE_TEXT.sub('<text lang="zh"', svg) if spoken_language() != "zh" else svg
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
     above = 72 * TITLE_LINE * len(lines)
     height -= above

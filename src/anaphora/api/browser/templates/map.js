@@ -64,7 +64,12 @@ class Painter {
       pen.restore();
     });
     pen.lineWidth = 2;
-    for (const [row, column, role] of frames) { pen.strokeStyle = ROLE_COLOURS[role]; pen.strokeRect(margin + column * size, tall + row * size, size, size); }
+    for (const [row, column, role] of frames) {
+      pen.strokeStyle = ROLE_COLOURS[role];
+      pen.setLineDash(role === "candidate" ? [3, 2] : []);
+      pen.strokeRect(margin + column * size, tall + row * size, size, size);
+    }
+    pen.setLineDash([]);
     return { margin, tall, size };
   }
   above(pen, label, room, isUpright) { // Chinese from top to bottom, other words turned

@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("model-data").textContent), painter = new Painter(data.colours);
   const { layers, heads } = data.shape;
   const at = (name) => document.getElementById(name);
-  let language = data.opens ?? (navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en");
+  let language = data.opens ?? (navigator.languages.map((name) => name.slice(0, 2).toLowerCase()).find((name) => name in data.phrases) ?? "en");
   const say = (name, values = {}) => data.phrases[language][name].replace(/\{(\w+)\}/g, (_, key) => isolated(values[key]));
   const quoted = (text) => `“${text}”`;
   const share = (weight) => weight.toFixed(2);
@@ -176,7 +176,7 @@
         if (isReadable()) notes.push(say("too_few", { pronoun: quoted(textOf(pronoun)) }));
       } else if (tooMany()) notes.push(say("too_many", { most: data.most }));
     }
-    at("notes").replaceChildren(...notes.map((text) => element("li", "", text)));
+    at("notes").replaceChildren(...notes.map((text) => sentence("li", "", text)));
   }
   let wordButtons = [], rowButtons = [];
   function fillWords() {
@@ -188,14 +188,15 @@
       node.hidden = read.units[unit].start === read.units[unit].end;
       return node;
     });
-    at("words").replaceChildren(...wordButtons);
+    const texts = units.map((unit) => read.units[unit].label);
+    at("words").replaceChildren(...unbroken(wordButtons, texts));
     rowButtons = units.map((unit) => {
       const node = button(read.units[unit].label, () => choose(unit), "word");
       node.lang = languageOf(unit);
       node.append(element("small"));
       return node;
     });
-    at("row").replaceChildren(...rowButtons);
+    at("row").replaceChildren(...unbroken(rowButtons, texts));
     at("words").dir = at("row").dir = read && isRightToLeft(read.text) ? "rtl" : "ltr";
   }
   const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : marked.has(unit) ? "candidate" : "";
@@ -209,7 +210,7 @@
   }
   function tellAnswer() {
     const lists = candidates(), box = at("answers"), isShown = plain.shares && lists.length > 1 && isReadable();
-    at("differ").textContent = isShown ? compared(lists) : "";
+    at("differ").replaceChildren(...spoken(isShown ? compared(lists) : ""));
     at("answer").hidden = !isShown;
     if (!isShown) return box.replaceChildren();
     const names = lists.map(textOf), columns = edited ? [plain, edited] : [plain];
@@ -232,6 +233,12 @@
     box.replaceChildren(table);
   }
   const weightOn = (units, { layer, head }) => units.reduce((sum, unit) => sum + shown().rows[layer][head][unit], 0);
+  const between = (parts, mark) => parts.flatMap((part, place) => place ? [mark, part] : [part]);
+  function named(units) { // a name in its own language
+    const node = inLanguage(textOf(units), languageOfWord(textOf(units)));
+    node.dir = "auto";
+    return node;
+  }
   const best = (numbers) => numbers.indexOf(Math.max(...numbers));
   const bestAnswers = (shares) => [...shares.keys()].filter((place) => shares[place] >= Math.max(...shares) * (1 - 1e-6));
   const tiedWithBest = (lists, weights) => lists.filter((_, place) => share(weights[place]) === share(Math.max(...weights)));
@@ -261,7 +268,7 @@
     const isChosen = edge !== null, to = isChosen ? edge.to : null, choices = [];
     if (isChosen) {
       const cutAt = (layer, head) => () => edit(edge.from.map((from) => ({ from, to, layer, head })));
-      choices.push(element("span", "", say("cut", { from: quoted(textOf(edge.from)), to: quoted(read.units[to].label) })),
+      choices.push(sentence("span", "", say("cut", { from: quoted(textOf(edge.from)), to: quoted(read.units[to].label) })),
                    button(say("in_head", selected), cutAt(selected.layer, selected.head)),
                    button(say("in_layer", selected), cutAt(selected.layer, null)), button(say("in_every_head"), cutAt(null, null)));
     } else choices.push(element("span", "quiet", say("choose_edge")));
@@ -269,7 +276,7 @@
     at("switch-off").textContent = say("switch_off", selected);
     const names = (one) => "to" in one ? say("cut_done", { from: quoted(read.units[one.from].label), to: quoted(read.units[one.to].label) }) + place(one) : say("off_done", one);
     const items = edits.map((one) => {
-      const item = element("li", "", names(one) + " ");
+      const item = sentence("li", "", names(one) + " ");
       item.append(button(say("undo"), () => { edits.splice(edits.indexOf(one), 1); compute(); }));
       return item;
     });
@@ -318,9 +325,10 @@
     for (const { layer, head, node } of pictures) {
       const isSelected = layer === selected.layer && head === selected.head, isOff = edits.some((one) => !("to" in one) && one.layer === layer && one.head === head);
       const weights = lists.map((units) => weightOn(units, { layer, head })), most = best(weights);
-      const name = say("layer_head", { layer, head }), pointed = weights[most] >= data.least ? `${share(weights[most])} ${tiedWithBest(lists, weights).map(textOf).join(say("comma"))}` : "";
+      const name = say("layer_head", { layer, head }), tied = tiedWithBest(lists, weights), weight = share(weights[most] ?? 0);
+      const pointed = weights[most] >= data.least ? `${weight} ${tied.map(textOf).join(say("comma"))}` : "";
       painter.small(node.firstChild, shown().maps[layer][head], read.units.length);
-      node.lastChild.textContent = isOff ? say("off") : pointed;
+      node.lastChild.replaceChildren(...(isOff ? [say("off")] : pointed ? [`${weight} `, element("br"), ...between(tied.map(named), say("comma"))] : []));
       node.setAttribute("aria-checked", String(isSelected));
       node.setAttribute("aria-label", [name, isOff ? say("off") : pointed].filter(Boolean).join(" · "));
       node.title = node.getAttribute("aria-label");
@@ -333,7 +341,7 @@
 
   // ---- the pronoun's row
   function tellRow() {
-    at("row-title").textContent = say("row", { word: quoted(textOf(pronoun)), ...selected });
+    at("row-title").replaceChildren(...spoken(say("row", { word: quoted(textOf(pronoun)), ...selected })));
     rowButtons.forEach((node, unit) => {
       const weight = weightOn([unit], selected);
       node.className = ["word", { pronoun: "pronoun", candidate: "other" }[roleOf(unit)] ?? "", edge && edge.to === unit ? "chosen" : ""].join(" ");
@@ -341,7 +349,7 @@
       node.lastChild.textContent = weight >= 0.005 ? share(weight) : "";
     });
     const lists = candidates();
-    at("sums").textContent = (lists.length ? say("sums") : "") + lists.map((units) => `${isolated(textOf(units))} ${share(weightOn(units, selected))}`).join(" · ");
+    at("sums").replaceChildren(lists.length ? say("sums") : "", ...between(lists.map((units) => [named(units), ` ${share(weightOn(units, selected))}`]), " · ").flat());
   }
 
   // ---- the whole map
@@ -352,7 +360,7 @@
     if (edge) frames.push(...edge.from.map((row) => [row, edge.to, ""]));
     if (cell) frames.push([...cell, ""]);
     plan = painter.whole(at("map"), map, units.map((unit, number) => [unit.label, roleOf(number)]), frames);
-    at("map-said").textContent = cell ? say("attends", { from: units[cell[0]].label, to: units[cell[1]].label, share: share(map[cell[0] * units.length + cell[1]]) }) : "";
+    at("map-said").replaceChildren(...spoken(cell ? say("attends", { from: units[cell[0]].label, to: units[cell[1]].label, share: share(map[cell[0] * units.length + cell[1]]) }) : ""));
   }
   function point(row, column) {
     const count = read.units.length, isInside = row >= 0 && column >= 0 && row < count && column < count;
@@ -391,6 +399,7 @@
   catch { at("loading-text").textContent = say("damaged"); return; }
   window.anaphora = model; // what the page computes, for the browser's console
   at("loading").hidden = true;
+  at("scale").style.background = `linear-gradient(90deg, ${data.colours.ramp.join(",")})`;
   at("page").hidden = false;
   const first = data.examples.find((one) => one.language === language) ?? data.examples[0];
   if (first) at("text").value = first.text;

@@ -6,6 +6,11 @@ function element(tag, className, text) {
   if (text !== undefined) node.textContent = text;
   return node;
 }
+function sentence(tag, className, text) { // of the page, in which words of a text have their own language
+  const node = element(tag, className);
+  node.append(...spoken(text));
+  return node;
+}
 function heading(scope, text, lang) { // of a column or of a row
   const node = element("th", "", text);
   node.scope = scope;

@@ -55,7 +55,7 @@
     if (mine !== turn) return false;
     at("ask-status").textContent = problem ? "" : fill(say.took, { seconds: reply.seconds.toFixed(2) }) + (reply.is_decoder ? " · " + say.decoder : "");
     at("ask-error").hidden = !problem;
-    at("ask-error").textContent = problem ?? "";
+    at("ask-error").replaceChildren(...spoken(problem ?? ""));
     for (const part of [at("live-results"), root]) part.hidden = Boolean(problem);
     if (problem) { // what was shown belongs to another question
       at("ask-words").hidden = question.text !== shown;
@@ -83,7 +83,7 @@
 
   function tellWords() {
     at("ask-words").dir = plain?.sentence?.direction ?? "ltr";
-    refill(at("ask-words"), words.map((text, place) => {
+    refill(at("ask-words"), unbroken(words.map((text, place) => {
       const role = roleAt(place), button = element("button", role ?? "", text);
       button.type = "button";
       button.lang = languageOfWord(text);
@@ -100,12 +100,12 @@
         again();
       });
       return button;
-    }));
+    }), words));
   }
   function again() { return ask(false).then((done) => done && (question.cuts.length || question.off.length) ? ask(true) : done); }
 
   function tellAnswers(edited) {
-    const box = at("live-answers"), notes = (edited ?? plain).notes.map((text) => element("p", "note", text));
+    const box = at("live-answers"), notes = (edited ?? plain).notes.map((text) => sentence("p", "note", text));
     if (!plain.answers) {
       box.replaceChildren(...notes);
       return;
@@ -131,7 +131,7 @@
 
   // ---- edits
   function choice(text, act) {
-    const button = element("button", "link", text);
+    const button = sentence("button", "link", text);
     button.type = "button";
     button.addEventListener("click", act);
     return button;
@@ -166,7 +166,7 @@
       ...question.off.map((head) => [fill(say.off, { layer: head[0], head: head[1] }), question.off, head]),
     ];
     const SHOWN = 6, items = listed.slice(0, SHOWN).map(([text, list, one]) => {
-      const item = element("li", "", text + " ");
+      const item = sentence("li", "", text + " ");
       item.append(choice(say.remove, () => { list.splice(list.indexOf(one), 1); tellEdits(); question.cuts.length || question.off.length ? ask(true) : ask(false); }));
       return item;
     });

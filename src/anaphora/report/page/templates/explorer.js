@@ -246,9 +246,9 @@
     const told = from.length > 0 && gold.length > 0;
     const one = heads === 1;
     at("picker-label").textContent = say(one ? "layer_label" : "head_label");
-    at("picker-note").textContent = !told ? say("choose_edge")
+    at("picker-note").replaceChildren(...spoken(!told ? say("choose_edge")
       : edge ? say("shaded_by_edge", { from: quoted(sentence, from), to: quoted(sentence, view.to) })
-      : say("shaded_by_antecedent");
+      : say("shaded_by_antecedent")));
     const masses = [];
     box.classList.toggle("many", heads > 8);
     box.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
@@ -371,8 +371,9 @@
     rowWords = new Map(drawn.words.map((place) => [place, word("button", place)]));
     for (const button of rowWords.values()) button.type = "button";
     columnWords = new Map(drawn.words.map((place) => [place, word("span", place)]));
-    at("row-words").replaceChildren(...rowWords.values());
-    at("column-words").replaceChildren(...columnWords.values());
+    const texts = drawn.words.map((place) => shown.sentence.words[place]);
+    at("row-words").replaceChildren(...unbroken([...rowWords.values()], texts));
+    at("column-words").replaceChildren(...unbroken([...columnWords.values()], texts));
     const bar = element("i");
     bar.style.background = `linear-gradient(90deg, ${ramp.filter((_, n) => n % 9 === 0).join(",")})`;
     const log = view.colours === "log";
@@ -562,7 +563,7 @@
       pen.strokeRect(margin + order.get(cell[1]) * size, tall + order.get(cell[0]) * size, size, size);
     }
     const said = at("map-said");
-    said.textContent = cell ? say("attends", { from: sentence.words[cell[0]], to: sentence.words[cell[1]], share: share(drawn.rows.get(cell[0])[cell[1]]) }) : "";
+    said.replaceChildren(...spoken(cell ? say("attends", { from: sentence.words[cell[0]], to: sentence.words[cell[1]], share: share(drawn.rows.get(cell[0])[cell[1]]) }) : ""));
   }
   function point(row, column) {
     const words = drawn.words;
