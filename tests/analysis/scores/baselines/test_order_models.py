@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, fit_order_models, is_of_two
+from anaphora.analysis.scores.baselines.order_models import RULE_MODEL, _presence, fit_order_models, is_of_two
 from anaphora.data.example import Example
 from anaphora.data.tokens.vocabulary import word_vocabulary
 
@@ -116,3 +116,8 @@ def test_items_of_one_answer_among_two_are_read(focal: str, antecedents: tuple[i
         factors={"focal": focal},
     )
     assert is_of_two(example) == is_one
+
+
+def test_a_word_before_between_or_after_the_features_is_in_no_column() -> None:
+    texts = [np.array([1, 4]), np.array([2, 3, 9]), np.array([], dtype=np.int64)]
+    assert _presence(texts, np.array([2, 4])).tolist() == [[0, 1], [1, 0], [0, 0]]
