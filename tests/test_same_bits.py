@@ -38,7 +38,7 @@ def test_order_of_hashes_locale_time_zone_and_folder_change_no_bit(tmp_path: Pat
             )
         )
     for process in processes:
-        _, problem = process.communicate(timeout=120)
+        _, problem = process.communicate(timeout=600)
         assert process.returncode == 0, problem
     first, second = (state(tmp_path / f"folder {number}") for number in range(2))
     assert "outputs/run/model.safetensors" in first and "outputs/run/metrics.json" in first

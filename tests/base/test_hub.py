@@ -21,6 +21,8 @@ from anaphora.base.errors import UserError
 
 ASKING = """
 import json, time
+waits = []
+time.sleep = waits.append  # seconds by a clock would depend on other programs
 import datasets, huggingface_hub
 from anaphora.base.errors import UserError
 from anaphora.data import store
@@ -28,11 +30,11 @@ from anaphora.runs.warm_start import locate_model
 from anaphora.settings.data import Gap, PlainText
 
 def message_of(ask):
-    started = time.perf_counter()
+    waits.clear()
     try:
         ask()
     except UserError as error:
-        return str(error), time.perf_counter() - started
+        return str(error), sum(waits)
 
 cached = store.load(PlainText(path="hf://owner/pages", dev_share=0, test_share=0))
 print(json.dumps({

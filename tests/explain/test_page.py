@@ -98,7 +98,7 @@ def rendered(path: Path, view: str = "") -> str:
     command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--dump-dom"]
     done = subprocess.run(
         [*command, "--virtual-time-budget=2000", f"file://{path}{view}"],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
     return done.stdout

@@ -235,7 +235,7 @@ def test_in_a_browser_nothing_hostile_runs_and_nothing_fails(
     done = subprocess.run(
         [str(CHROMIUM), "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0",
          f"--user-data-dir={tmp_path}", "--virtual-time-budget=3000", "--dump-dom", report[0].as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
+        capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
     assert "<title>owned</title>" not in done.stdout

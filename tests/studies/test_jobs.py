@@ -396,7 +396,7 @@ def test_a_preempted_run_is_queued_again_and_ends_with_the_weights_of_an_unbroke
     assert RunFiles(broken.directory).weights.read_bytes() == RunFiles(unbroken.directory).weights.read_bytes()
 
 
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 300.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it takes too long"
