@@ -67,6 +67,9 @@ def test_how_texts_share_a_pass_changes_nothing(run: Run) -> None:
 
 
 def test_a_mention_without_a_token_is_named(run: Run) -> None:
-    blank = Example(text="Anna  ran", language="en", pronoun=(4, 5), candidates=(((0, 4),),), antecedents=(0,))
-    with pytest.raises(UserError, match=r"no token covers the (mention|pronoun) \(4, 5\)"):
+    whole = Example(text="Anna  ran", language="en", pronoun=(6, 9), candidates=(((0, 4),),), antecedents=(0,))
+    blank = replace(whole, pronoun=(4, 5))
+    with pytest.raises(UserError, match=r"^item 0: no token covers the pronoun \(4, 5\)"):
         Passages([blank], run.tokenizer)
+    with pytest.raises(UserError, match=r"^item 1: no token covers the mention \(4, 5\)"):  # of a text already read
+        Passages([whole, blank], run.tokenizer)

@@ -170,6 +170,10 @@ def test_another_host_and_a_form_of_another_page_are_refused(client: Client) -> 
         "/attention?token=key", data=body, content_type="application/json", base_url="http://127.0.0.1:8765"
     )
     assert simple.status_code == 400  # the token in the address alone is no leave to ask
+    plain = client.post(
+        "/attention", data=body, content_type="text/plain", headers={"X-Token": "key"}, base_url="http://127.0.0.1:8765"
+    )
+    assert plain.status_code == 400
     large = client.post(
         "/attention", data=b"[" * 200_000, headers={"X-Token": "key", "Content-Type": "application/json"},
         base_url="http://127.0.0.1:8765",
