@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
@@ -63,15 +64,18 @@ def run(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    ready = context.Event()
     processes = []
     for rank in range(2 if fault.kind == "twice" else work.ranks):
         several = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(work.ranks)}
         several |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         own = several if work.ranks > 1 else {}
-        process = context.Process(target=_command, args=(folder, arguments, fault if rank == 0 else Fault(), own, log))
+        own_fault = fault if rank == 0 else Fault()
+        process = context.Process(target=_command, args=(folder, arguments, own_fault, own, log, ready))
         process.start()
         processes.append(process)
     if fault.kind in SIGNALS and fault.at is None:
+        ready.wait(LONGEST_SECONDS)  # before that, it is no command that the signal would reach
         processes[0].join(moment)
         if processes[0].is_alive():
             assert processes[0].pid is not None
@@ -104,7 +108,9 @@ def _status(process: ForkServerProcess) -> int | None:
     return process.exitcode
 
 
-def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: dict[str, str], log: Path) -> None:
+def _command(
+    folder: Path, arguments: tuple[str, ...], fault: Fault, variables: dict[str, str], log: Path, ready: Event
+) -> None:
     """Run the command in the child process, as a user would, with its own cache."""
     os.chdir(folder)
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
@@ -125,6 +131,7 @@ def _command(folder: Path, arguments: tuple[str, ...], fault: Fault, variables: 
     operations = Operations(folder, fault)
     faults.prepare(fault)
     operations.watch()
+    ready.set()
     try:
         main()
     finally:

@@ -12,6 +12,8 @@ RUN = "outputs/run"
 _TABLE = ("data=jsonl", "data.path=items.jsonl")
 _SMALL = (*TINY, "optimizer.steps=6", "validation.every=3")
 _TRAIN = ("train", *_TABLE, *_SMALL, "trainer.loggers=[tensorboard,csv]")
+_SENTENCE = ("text=Anna met Tom before she went to the park.", "pronoun=she", "candidates=[Anna,Tom]")
+_PAGE = ("form=page", "output=explained.html")
 _STUDY = """# @package _global_
 name: small
 question: Does it?
@@ -58,6 +60,9 @@ WORKS = (
     Work("score", ("score", f"run={RUN}"), before=(_RUN,)),
     Work("extract", ("extract", f"run={RUN}"), before=(_RUN,)),
     Work("controls", ("controls", f"run={RUN}", "controls=[shuffled_labels]"), before=(_RUN,)),
+    Work("report", ("report", f"run={RUN}", "untrained=1"), before=(_RUN,)),
+    Work("explain", ("explain", f"run={RUN}", *_SENTENCE, "layer=0", "head=0", *_PAGE), before=(_RUN,)),
+    Work("attention", ("attention", f"run={RUN}", *_SENTENCE, "output=maps.parquet"), before=(_RUN,)),
     Work("study", ("study", "--config-dir=.", "study=small", "side_by_side=1")),
     Work("a sweep", ("train", "-m", *_TRAIN[1:], "seed=1,2")),
     Work("train, two processes", _RUN, resumed=_RESUMED, ranks=2),
