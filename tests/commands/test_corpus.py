@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -13,8 +14,10 @@ from typing import Any
 import datasets
 import pytest
 from pyarrow import parquet
+from rich.console import Console
 
-from anaphora.commands.corpus import _terms, corpus_table
+from anaphora.base import console as base_console
+from anaphora.commands.corpus import CorpusDescription, _terms, corpus, corpus_table
 from anaphora.data import store
 from anaphora.data.corpora.division import origin_of
 from anaphora.data.example import Example
@@ -49,6 +52,15 @@ def row_of(printed: str, name: str) -> list[str]:
     words = name.split()
     rows = (line.split() for line in printed.splitlines())
     return next([name, *row[len(words) :]] for row in rows if row[: len(words)] == words)
+
+
+def test_a_terminal_shows_that_the_data_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "train.c.txt"
+    path.write_text(DPR)
+    shown = io.StringIO()
+    monkeypatch.setattr(base_console, "console", Console(force_terminal=True, file=shown, width=100))
+    corpus(CorpusDescription(data=Dpr(path=str(path), test_share=0)))
+    assert "reading the data" in shown.getvalue()
 
 
 def test_items_rows_reasons_and_shortcuts_are_printed_and_written(

@@ -99,20 +99,28 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
-def parse_json(text: str, where: str, *, of_file: bool = False, constant: Callable[[str], Any] | None = None) -> Any:
+def parse_json(
+    text: str,
+    where: str,
+    *,
+    of_file: bool = False,
+    constant: Callable[[str], Any] | None = None,
+    members: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
     """Parse JSON text.
 
     Args:
         where: source of the text, for error messages.
         of_file: whether the text is a whole file, so that error messages also name the line.
         constant: function that converts NaN and infinities, which JSON lacks; by default they become floats.
+        members: function that converts the names and values of an object, by default to a dictionary.
 
     Raises:
         UserError: the text is not JSON, is nested too deeply, or has a NUL character, a lone surrogate or an integer
             with too many digits.
     """
     try:
-        content = json.loads(text, parse_constant=constant)
+        content = json.loads(text, parse_constant=constant, object_pairs_hook=members)
         if "\\u" in text:
             written = json.dumps(content, ensure_ascii=False)
             written.encode("utf-8")

@@ -76,7 +76,8 @@ def _describe(settings: CorpusDescription) -> None:
     from anaphora.runs.items import questions_of
 
     started = time.perf_counter()
-    corpus = load_corpus(settings.data)
+    with working(_("reading the data")):
+        corpus = load_corpus(settings.data)
     if isinstance(settings.data, data_settings.TextCorpus):
         texts = {name: corpus.texts(name) for name in data_settings.SPLITS}
         seconds = time.perf_counter() - started

@@ -316,7 +316,7 @@ def _fingerprint(settings: data_settings.Data) -> str:
     for name, path in files_read(settings).items():
         total.update(name.encode())
         try:
-            total.update(hashlib.sha256(path.read_bytes()).digest())
+            total.update(bytes.fromhex(file_digest(path)))
         except OSError as error:
             raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     return total.hexdigest()[:16]

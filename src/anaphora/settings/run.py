@@ -279,7 +279,10 @@ def read_config(path: Path) -> Config:
     except OmegaConfBaseException as error:
         raise UserError(f"{path}: {one_line(error)}") from None
     assert isinstance(plain, dict)
-    return from_plain({str(name): value for name, value in plain.items()}, str(path))
+    try:
+        return from_plain({str(name): value for name, value in plain.items()}, str(path))
+    except UserError as error:
+        raise UserError(f"{error}; restore the file, or train again if another version of Anaphora wrote it") from None
 
 
 def from_plain(plain: Mapping[str, Any], place: str) -> Config:

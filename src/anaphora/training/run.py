@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +15,10 @@ from typing import Any, NamedTuple
 import pytorch_lightning as lightning
 import torch
 
+from anaphora.base.console import working
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
+from anaphora.base.translation import _
 from anaphora.data.batches.batching import MinimalPairs
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
@@ -188,7 +190,9 @@ def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | 
 
 def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
     layout = claimed.layout
-    prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
+    shows_progress = processes.rank == 0 and claimed.config.trainer.progress
+    with working(_("reading the data")) if shows_progress else nullcontext():
+        prepared, minimal_pairs, source = on_every_rank(lambda: _prepare(claimed))
     config, tokenizer, encoded, validation, items_digest = prepared
     check_same_on_every_rank(encoded.ids.flat, encoded.gold)
     if claimed.moved:

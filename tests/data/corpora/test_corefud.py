@@ -415,6 +415,7 @@ def test_what_the_format_does_not_allow_is_named(path: Path, old: str, new: str,
         ("Anna left Bob.", ["Anna", "left Bob|SpaceAfter=No", "."], None),  # a word may hold a blank
         ("Anna left.", ["Anna", "left|SpaceAfter=No", "."], None),
         ("Anna  left\u00a0.", ["Anna", "left", "."], None),
+        ("Zo\u00e9 left", ["Zoe\u0301", "left"], None),  # the same letters in another Unicode form
         ("He can't", ["He", "2-3 can't", "ca", "n't"], None),
         ("He left", ["He", "*T*-1", "left"], None),
         ("He *T*-1 left", ["He", "*T*-1", "left"], None),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import json
 import re
 from collections.abc import Callable
@@ -12,7 +13,8 @@ import pandas
 import pytest
 
 from anaphora.base.errors import UserError
-from anaphora.data.corpora import division, dpr, gap, labelled_text, tables
+from anaphora.data.corpora import division, dpr, gap, labelled_text, reading, tables
+from anaphora.data.corpora.division import lines_with_ends
 from anaphora.data.example import Example
 from anaphora.settings.data import Dpr, Gap, LabelledText, OwnExamples
 
@@ -199,6 +201,26 @@ def as_parquet(folder: Path, rows: list[dict[str, Any]]) -> Path:
     path = folder / "items.parquet"
     parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     return path
+
+
+def test_a_field_that_is_written_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "items.jsonl"
+    path.write_text(json.dumps(ITEM)[:-1] + ', "antecedents": [1]}\n')
+    with pytest.raises(UserError, match=r"items.jsonl, line 1, antecedents: the field is written twice in one object$"):
+        tables.read(OwnExamples(path=str(path)))
+
+
+def test_rows_of_a_parquet_file_are_counted_over_all_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_ROWS_AT_ONCE", 2)
+    path = as_parquet(tmp_path, [*[ITEM] * 4, {**ITEM, "pronoun": [0, 99]}])
+    with pytest.raises(UserError, match=r"items.parquet, row 5, pronoun: "):
+        tables.read(OwnExamples(path=str(path)))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_table_has_the_same_lines_with_any_line_end(end: str) -> None:
+    text = f"a,b{end}{end}\u2028c\x0b,d{end}e"
+    assert list(lines_with_ends(text)) == list(io.StringIO(text, newline=""))
 
 
 @pytest.mark.parametrize("name", ["group", "minimal_pair"])
@@ -437,7 +459,7 @@ def test_a_column_in_other_letters_is_named(tmp_path: Path) -> None:
 
 def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:
     path = as_csv(tmp_path, [{**ITEM, "text": "a" * 200_000}])
-    with pytest.raises(UserError, match="line 2: field larger than field limit"):
+    with pytest.raises(UserError, match=r"line 2: a cell has more than 131,072 characters, .* write .* as .jsonl"):
         tables.read(OwnExamples(path=str(path)))
     path.write_text("text,text\na,b\n")
     with pytest.raises(UserError, match="line 1: two columns have the same name"):

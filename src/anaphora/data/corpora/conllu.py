@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from unicodedata import normalize
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
@@ -145,11 +146,13 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 
 
 def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
-    """Check that the text in `# text =`, if any, equals the text of the words, except for repeated spaces and traces.
+    """Check that the text in `# text =`, if any, equals the text of the words.
+
+    Repeated spaces, traces and the Unicode form of letters (NFC or NFD) may differ.
 
     The error message shows both texts around the first difference.
     """
-    text, words = " ".join(text.split()), " ".join(words.split())
+    text, words = (normalize("NFC", " ".join(each.split())) for each in (text, words))
     if text != words:
         for trace in traces:
             text = re.sub(rf"(?<!\S){re.escape(trace)}(?!\w)", "", text, count=1)

@@ -8,7 +8,7 @@ import random
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -117,6 +117,11 @@ def read_text(path: Path) -> str:
         line = len(re.findall("\r\n|\r|\n", before)) + 1
         raise UserError(f"{path}, line {line}: it holds a NUL character, which no text has: the file is damaged")
     return text
+
+
+def lines_with_ends(text: str) -> Iterator[str]:
+    """Yield the lines of a text with their ends (LF, CRLF or CR), without a copy of the whole text as in `StringIO`."""
+    return (line.group() for line in re.finditer("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text))
 
 
 def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:

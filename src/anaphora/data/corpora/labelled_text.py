@@ -8,7 +8,6 @@ texts also occur in train.
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
 from collections import defaultdict
@@ -244,7 +243,7 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
         return
     first, cells = lines[0]
     if all(_QUOTED.fullmatch(cell) for cell in cells) and {cell[1:-1] for cell in cells} & _HEADER:
-        quoted = csv.DictReader(io.StringIO(division.read_text(path), newline=""), delimiter="\t", strict=True)
+        quoted = csv.DictReader(division.lines_with_ends(division.read_text(path)), delimiter="\t", strict=True)
         yield from rows_below_header(path, quoted)
         return
     header = ["text", _LABEL]

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,9 +28,12 @@ from anaphora.settings.data import ExternalCorpus
 
 BLANK = "_"  # symbol in place of the pronoun in corpora with a blank or mask, such as WinoGrande
 
+_ROWS_AT_ONCE = 8192  # rows of a Parquet file converted to Python objects at a time, to limit memory
 _BRACKETED = re.compile(r"\[\s*(.+?)\s*\]")
 _QUOTE_ERRORS = ("',' expected after '\"'", "unexpected end of data")
 """Messages of Python's csv module for a missing closing quote or an unpaired quote inside a quoted cell."""
+
+_LONG_CELL_ERROR = "field larger than field limit"
 
 Row = Mapping[str, Any]
 Converted = TypeVar("Converted")
@@ -83,7 +87,7 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield ("file, line 3", object) for every non-blank line of a JSON lines file.
 
     Raises:
-        UserError: a line is not a JSON object, or `read_lines` cannot read the file.
+        UserError: a line is not a JSON object, an object has a field twice, or `read_lines` cannot read the file.
     """
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
@@ -93,10 +97,20 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise UserError(
                 f'{where}: {line.strip()!r} is no whole JSON object; write each row as {{"text": ...}} on one line'
             )
-        row = parse_json(line, where)
+        row = parse_json(line, where, members=partial(_distinct, where))
         if not isinstance(row, dict):
             raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}, one on each line')
         yield where, row
+
+
+def _distinct(where: str, members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object with the given names and values; raise UserError if two have the same name."""
+    content = dict(members)
+    if len(content) < len(members):
+        names = [name for name, _ in members]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UserError(f"{where}, {twice[:40]}: the field is written twice in one object")
+    return content
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -108,11 +122,14 @@ def parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     import pyarrow
     from pyarrow import parquet
 
-    try:
-        table_rows = parquet.read_table(path).to_pylist()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise UserError(f"{path}: not a Parquet file, or a damaged one: {one_line(error)[:200]}") from None
-    for number, row in enumerate(table_rows, start=1):
+    def table_rows() -> Iterator[dict[str, Any]]:
+        try:
+            for part in parquet.read_table(path).to_batches(max_chunksize=_ROWS_AT_ONCE):
+                yield from part.to_pylist()
+        except (pyarrow.ArrowException, OSError, ValueError) as error:
+            raise UserError(f"{path}: not a Parquet file, or a damaged one: {one_line(error)[:200]}") from None
+
+    for number, row in enumerate(table_rows(), start=1):
         named = {name: _plain_dictionaries(value) for name, value in row.items() if value is not None}
         yield f"{path}, row {number}", named
 
@@ -157,6 +174,11 @@ def csv_errors(path: Path, rows: csv.DictReader[str]) -> Iterator[None]:
                 f"{where}: a cell that begins with a quote must end with one, right before "
                 f"{rows.reader.dialect.delimiter!r} or the end of the line; a quote inside it is written twice "
                 '("")'
+            ) from None
+        if str(error).startswith(_LONG_CELL_ERROR):
+            raise UserError(
+                f"{where}: a cell has more than {csv.field_size_limit():,} characters, the most that a table may have; "
+                "its closing quote may be missing; write texts that are longer as .jsonl or .parquet"
             ) from None
         raise UserError(f"{where}: {error}") from None
 

@@ -9,7 +9,6 @@ without a name and the index that pandas writes are ignored.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ from anaphora.data.corpora.division import (
     ReadingReport,
     check_one_split,
     existing_path,
+    lines_with_ends,
     read_text,
     unknown_format,
 )
@@ -197,7 +197,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         UserError: the file is not UTF-8, or `rows_below_header` fails.
     """
     text = read_text(path)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    reader = csv.DictReader(lines_with_ends(text), delimiter=_delimiter(text), strict=True)
     with csv_errors(path, reader):
         while reader.fieldnames is not None and not any(map(str.strip, reader.fieldnames)):
             reader.fieldnames = next(reader.reader, None)

@@ -3,9 +3,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import linear_model
 
 from anaphora.analysis.scores.baselines import learned, policies, shortcuts
 from anaphora.analysis.scores.baselines.learned import LEARNED
@@ -177,6 +179,24 @@ def test_found_text_is_measured_with_places_too_and_clustered_by_group() -> None
     assert rows["bag_of_words"].accuracy == 0.5
     assert rows["chance"].low == rows["chance"].high == 0.5
     assert (rows["nearest"].language, rows["nearest"].kind, rows["nearest"].items) == ("en", "", 10)
+
+
+def test_the_order_classifier_may_take_the_steps_that_thousands_of_texts_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    built, whole = [], linear_model.LogisticRegressionCV
+
+    def recorded(**options: Any) -> Any:
+        built.append(options)
+        return whole(**options)
+
+    monkeypatch.setattr(linear_model, "LogisticRegressionCV", recorded)
+    items = [
+        example(f"Al met Bo and he {verb} {number} .", "he", [["Al"], ["Bo"]], antecedents=(answer,))
+        for number in range(20)
+        for answer, verb in enumerate(("ran", "wept"))
+    ]
+    learned.order_classifier(items, 1)
+    # With 5,000 short texts, pairs of words need between 100 and 1,000; sklearn's own limit is 100, and it warns.
+    assert [options["max_iter"] for options in built] == [1000]
 
 
 def test_words_tell_places_and_pairs_tell_what_single_words_do_not() -> None:

@@ -27,6 +27,7 @@ _MIN_ITEMS_FOR_WORD_CUTOFF = 100  # training items from which a word must occur 
 _MAX_ORDER_ITEMS = 5_000  # maximum number of training items of an order classifier, fitted for each penalty and fold
 _INNER_FOLDS = 4  # folds, by group, on which the penalty is chosen
 _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
+_MAX_ITERATIONS = 1000  # enough for the smallest penalty on `_MAX_ORDER_ITEMS` texts; others stop long before
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
@@ -257,12 +258,13 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     counter = CountVectorizer(token_pattern=WORDS.pattern, ngram_range=(1, longest), binary=True, min_df=least)
     counted = counter.fit_transform(example.text for example in sample)
     if known != often:  # too few items for cross-validation
-        model = LogisticRegression(C=_INVERSE_PENALTIES[0])
+        model = LogisticRegression(C=_INVERSE_PENALTIES[0], max_iter=_MAX_ITERATIONS)
     else:
         model = LogisticRegressionCV(
             Cs=list(_INVERSE_PENALTIES),
             cv=list(StratifiedGroupKFold(_INNER_FOLDS).split(counted, ranks, list(map(group_key, sample)))),
             scoring="neg_log_loss",
+            max_iter=_MAX_ITERATIONS,
             l1_ratios=(0,),
             use_legacy_attributes=False,
         )
