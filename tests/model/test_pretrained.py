@@ -554,7 +554,7 @@ def test_what_has_no_counterpart_is_not_exported(finished: Path, tmp_path: Path,
     assert err == (
         "error: BERT has no counterpart for model/position (rotary), model.norm.placement (pre), model.norm.embedding "
         "(false); only a run trained with model/position=learned model.norm.placement=post "
-        "model.norm.embedding=true can be exported\n"
+        "model.norm.embedding=true can be exported with format=bert; format=anaphora exports any run\n"
     )
     assert not (tmp_path / "out").exists()
 

@@ -1,6 +1,24 @@
 from __future__ import annotations
 
-from anaphora.report.cards import corpus_card
+import pytest
+
+from anaphora.report.cards import CardFacts, corpus_card, model_card
+
+
+@pytest.mark.parametrize(
+    ("languages", "text", "question"),
+    [
+        (("zh",), "小红帮助美玲，因为她很虚弱。", '"她", ["小红", "美玲"]'),
+        (("en", "zh"), "Anna helped Emma because she was weak.", '"she", ["Anna", "Emma"]'),
+    ],
+)
+def test_the_example_of_a_card_is_in_a_language_of_the_run(
+    languages: tuple[str, ...], text: str, question: str
+) -> None:
+    facts = CardFacts(name="own", languages=languages, licence=None, architecture={}, training={}, answers=True)
+    card = model_card(facts, [])
+    assert f'tokenizer("{text}", ' in card and f'run.attention("{text}")' in card
+    assert f'run.answer("{text}", {question})' in card
 
 
 def test_words_of_a_data_set_stay_in_their_cell_and_are_no_html() -> None:

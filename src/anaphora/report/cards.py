@@ -17,6 +17,12 @@ CARD = "README.md"
 """File name of a card."""
 _TAGS = ("anaphora", "attention", "coreference", "pronoun-resolution", "interpretability")
 
+_SENTENCES = {
+    "en": ("Anna helped Emma because she was weak.", '"she", ["Anna", "Emma"]'),
+    "zh": ("小红帮助美玲，因为她很虚弱。", '"她", ["小红", "美玲"]'),
+}
+"""Sentence of the example of use, with its pronoun and candidates, by language."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
@@ -56,7 +62,7 @@ def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
         "antecedents can be read, scored and tested.",
         _bullets(facts.architecture),
         "## Use",
-        _usage(facts.answers),
+        _usage(facts),
         "## Trained on",
         _bullets(facts.training),
         "## Scores",
@@ -116,17 +122,18 @@ def _front_matter(fields: Mapping[str, object]) -> str:
     return "\n".join(("---", *lines, "---"))
 
 
-def _usage(answers: bool) -> str:
-    answer = '\nrun.answer("Anna helped Emma because she was weak.", "she", ["Anna", "Emma"])' if answers else ""
+def _usage(facts: CardFacts) -> str:
+    text, question = _SENTENCES["zh" if facts.languages == ("zh",) else "en"]
+    answer = f'\nrun.answer("{text}", {question})' if facts.answers else ""
     return (
         "`FOLDER` is this folder on your disk.\n\n```python\n"
         "import anaphora.hf  # in a checkout of Anaphora: pip install '.[transformers]'\n"
         "from transformers import AutoModel, AutoTokenizer\n\n"
         'model, tokenizer = AutoModel.from_pretrained("FOLDER"), AutoTokenizer.from_pretrained("FOLDER")\n'
-        'inputs = tokenizer("Anna helped Emma because she was weak.", return_tensors="pt")\n'
+        f'inputs = tokenizer("{text}", return_tensors="pt")\n'
         "maps = model(**inputs, output_attentions=True).attentions\n\n"
         'run = anaphora.load("FOLDER")  # the same with its prediction head; also "hf://owner/name"\n'
-        f'run.attention("Anna helped Emma because she was weak.").page().open(){answer}\n```'
+        f'run.attention("{text}").page().open(){answer}\n```'
     )
 
 

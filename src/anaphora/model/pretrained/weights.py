@@ -194,7 +194,10 @@ def to_bert(encoder: Encoder, output: VocabularyOutput | None = None) -> tuple[d
     if others:
         listed = ", ".join(f"{name} ({value})" for name, value in others.items())
         needed = " ".join(f"{name}={' or '.join(wanted[name][1])}" for name in others)
-        raise UserError(f"BERT has no counterpart for {listed}; only a run trained with {needed} can be exported")
+        raise UserError(
+            f"BERT has no counterpart for {listed}; only a run trained with {needed} can be exported with format=bert; "
+            "format=anaphora exports any run"
+        )
     if output is not None and not settings.output_transform:
         raise UserError(
             "model.output_transform (false) has no counterpart in BertForMaskedLM, which needs true; "
