@@ -19,6 +19,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from anaphora import cli
+from anaphora.base.hub import OLDEST_TRANSFORMERS
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -98,6 +99,12 @@ def test_every_package_that_is_imported_is_declared_and_every_declared_one_is_ne
     imported = {package for path in (ROOT / "src").rglob("*.py") for package in imported_packages(path)}
     assert imported - always - optional == set()
     assert (always | optional) - imported - NEEDED_WITHOUT_IMPORT.keys() == set()
+
+
+def test_every_extra_with_transformers_needs_the_version_that_the_code_needs() -> None:
+    oldest = ".".join(map(str, OLDEST_TRANSFORMERS))
+    lines = [line for lines in PROJECT["optional-dependencies"].values() for line in lines if "transformers" in line]
+    assert len(lines) == 3 and {*lines} == {f"transformers>={oldest}"}
 
 
 @pytest.mark.parametrize(

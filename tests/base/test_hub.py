@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import datasets
@@ -142,6 +144,23 @@ def test_without_transformers_a_model_of_it_is_refused_with_the_command_that_ins
         UserError, match=r"^transformers is not installed: .* -m pip install 'anaphora\[transformers\]'$"
     ):
         hub.import_transformers()
+
+
+@pytest.mark.parametrize("version", ["4.57.6", "5.1.0", "5.0.0rc1"])
+def test_a_transformers_that_is_too_old_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", SimpleNamespace(__version__=version))
+    expected = (
+        rf"^transformers {re.escape(version)} is too old; at least 5\.2 is needed: .* 'anaphora\[transformers\]'$"
+    )
+    with pytest.raises(UserError, match=expected):
+        hub.import_transformers()
+
+
+@pytest.mark.parametrize("version", ["5.2.0", "5.10.4", "6.0.0.dev0"])
+def test_a_newer_transformers_is_taken(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = SimpleNamespace(__version__=version)
+    monkeypatch.setitem(sys.modules, "transformers", module)
+    assert hub.import_transformers() is module
 
 
 def test_transformers_beside_packages_of_other_versions_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -97,6 +97,8 @@ def test_a_wrapper_names_the_model_that_it_holds() -> None:
     within = nn.Sequential(nn.ModuleDict({"auto_model": tiny("bert")}))
     refused(within, r"give the model itself: model\.get_submodule\('0\.auto_model'\)")
     refused(SimpleNamespace(model=tiny("bert")), r"give the model itself: model\.model$")
+    body = SimpleNamespace(model_head=None, model_body=within)  # as in SetFit
+    refused(body, r"give the model itself: model\.model_body\.get_submodule\('0\.auto_model'\)")
     refused(nn.Linear(2, 2), r"model \(Linear\) must be a folder")
 
 

@@ -232,7 +232,7 @@ def test_other_precisions_are_read(kind: torch.dtype, model: Path, folder: Path)
 )
 def test_quantised_weights_are_refused(quantised: dict[str, object], model: Path) -> None:
     change_config(model, quantization_config=quantised)
-    refused(model, r"quantization_config \(.*\): quantised weights cannot be read; store the model unquantised")
+    refused(model, r"quantization_config \(.*\): quantised weights cannot be read; name the unquantised model")
 
 
 @pytest.fixture

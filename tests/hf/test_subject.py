@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny import tiny, tiny_language_model, tokenizer
+from tiny import VERSION, tiny, tiny_language_model, tokenizer
 
 from anaphora.analysis.causal.candidate_scoring import answerable_questions
 from anaphora.analysis.causal.language_models import LanguageModelSubject
@@ -201,6 +201,8 @@ def test_an_output_layer_is_read_from_a_folder_where_it_was_trained(tmp_path: Pa
 def test_what_cannot_be_asked_says_why() -> None:
     with pytest.raises(UserError, match="BertModel: it has no output layer over the vocabulary"):
         of_transformers(open_model(tiny("bert"), tokenizer()), EXAMPLES)
+    if VERSION < (5, 16):
+        pytest.skip("before 5.16, the weights of diffllama enter one product")
     reason = str(why_no_answer(open_model(tiny_language_model("diffllama"), tokenizer())))
     assert reason.endswith(
         "of the family diffllama can be read and not edited: the weights of block 0 enter two products"

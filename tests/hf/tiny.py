@@ -76,6 +76,15 @@ ONLY_EAGER = ("bloom", "deberta-v2", "gemma2", "mpnet", "t5", "xlnet")
 """Families with eager attention only."""
 
 
+VERSION = tuple(map(int, transformers.__version__.split(".")[:2]))
+
+
+def skip_if_unknown(family: str) -> None:
+    """Skip a test if a version of `transformers` before the tested one lacks a family."""
+    if VERSION < (5, 16) and family not in transformers.CONFIG_MAPPING:
+        pytest.skip(f"transformers {transformers.__version__} does not have {family}")
+
+
 @cache
 def tokenizer() -> Any:
     """Return a fast tokenizer that adds [CLS] and [SEP]."""
@@ -97,6 +106,7 @@ def tokenizer() -> Any:
 
 def tiny(family: str, implementation: str = "sdpa") -> Any:
     """Return a model of a family, with the same weights at each call."""
+    skip_if_unknown(family)
     torch.manual_seed(0)
     config = transformers.AutoConfig.for_model(family, **SETTINGS[family])
     implementation = "eager" if family in ONLY_EAGER else implementation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,19 +13,30 @@ from typing import Any
 from anaphora.base.errors import UserError, one_line, pip_install
 
 HUB_PREFIX = "hf://"  # prefix of names on the Hugging Face Hub; other names are never looked up there
+OLDEST_TRANSFORMERS = (5, 2)
+"""Oldest version of `transformers` whose models are read; the extras in pyproject.toml name the same version."""
 TIMEOUT_SECONDS = 5.0
 _ANSWER_HOLDS_SECONDS = 10.0  # lifetime of a cached answer, so that a command waits only once
 
 
 def import_transformers(extra: str = "transformers") -> Any:
-    """Import `transformers`; raise UserError that names the `extra` of this package if that is not possible."""
+    """Import `transformers`.
+
+    Raises:
+        UserError: it is missing, too old or broken; the message names the `extra` of this package that installs it.
+    """
+    command = pip_install(f"'anaphora[{extra}]'")
     try:
-        return import_module("transformers")
+        transformers = import_module("transformers")
     except ImportError as error:
-        command = pip_install(f"'anaphora[{extra}]'")
         if error.name == "transformers":
             raise UserError(f"transformers is not installed: {command}") from None
         raise UserError(f"transformers cannot be imported ({one_line(error)}): {command}") from None
+    version = str(transformers.__version__)
+    if tuple(map(int, re.findall(r"\d+", version)[:2])) < OLDEST_TRANSFORMERS:
+        oldest = ".".join(map(str, OLDEST_TRANSFORMERS))
+        raise UserError(f"transformers {version} is too old; at least {oldest} is needed: {command}")
+    return transformers
 
 
 def no_folder_error(setting: str, name: str) -> UserError:

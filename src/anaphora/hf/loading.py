@@ -130,12 +130,14 @@ def check_loaded(transformers: Any, model: object) -> None:
 
 def _path_inside(transformers: Any, model: object) -> str | None:
     """Return how to write the model of `transformers` that a compiled copy, a pipeline or another wrapper holds."""
-    named = model.named_modules() if isinstance(model, nn.Module) else [("model", getattr(model, "model", None))]
-    path = next((path for path, module in named if isinstance(module, transformers.PreTrainedModel)), None)
-    if path is None:
-        return None
-    is_attribute = all(part.isidentifier() for part in path.split("."))
-    return f"model.{path}" if is_attribute else f"model.get_submodule({path!r})"
+    attributes = {} if isinstance(model, nn.Module) else getattr(model, "__dict__", {})
+    holders = {"model": model} | {f"model.{name}": value for name, value in attributes.items() if name[0] != "_"}
+    for holder, module in holders.items():
+        for path, inner in module.named_modules() if isinstance(module, nn.Module) else ():
+            if isinstance(inner, transformers.PreTrainedModel):
+                is_attribute = all(part.isidentifier() for part in path.split(".") if path)
+                return f"{holder}{'.' * bool(path)}{path}" if is_attribute else f"{holder}.get_submodule({path!r})"
+    return None
 
 
 def _checked_folder(name: str) -> Path:
@@ -200,8 +202,8 @@ def _asks_for_kernel(config: Any) -> bool:
 def _opened_tokenizer(transformers: Any, place: str, title: str, options: dict[str, Any]) -> Any:
     try:
         return transformers.AutoTokenizer.from_pretrained(place, **options)
-    except ValueError as error:  # among them a missing file; the message explains the library's ways to make one
-        if "backend tokenizer" not in str(error):
+    except (ValueError, AttributeError) as error:  # among them a missing file, in older versions an AttributeError
+        if not any(words in str(error) for words in ("backend tokenizer", "'NoneType'")):
             raise
         raise UserError(
             f"{title}: its tokenizer is missing, or of a class that transformers does not have; put tokenizer.json "

@@ -130,6 +130,9 @@ class Probe:
         """
         if self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None:
             return True
+        kinds = [getattr(module, "rope_type", None) for module in self.model.modules()]
+        if any("longrope" in (kind.values() if isinstance(kind, dict) else (kind,)) for kind in kinds):
+            return True  # in older versions of transformers, only a pass over a long text writes the angles
         both = [[one[:1] for one in read(inputs)] for inputs in (self.batch, self.beside_another)]
         step = _STEP.get(both[0][0].dtype)
         return not _all_close(both[0], both[1], _NO_INFLUENCE_OF_OTHERS if step is None else (4 * step, 0.0))

@@ -209,8 +209,8 @@ def check_not_quantised(config: Mapping[str, Any], path: str | Path) -> None:
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
         raise UserError(
-            f"{path}: quantization_config ({method or 'without quant_method'}): quantised weights cannot be read; "
-            "store the model unquantised: model.dequantize(), then save_pretrained(folder)"
+            f"{path}: quantization_config ({method or 'without quant_method'}): quantised weights cannot be read; name "
+            "the unquantised model, or load this one with transformers and give the object to anaphora.attention"
         )
 
 
