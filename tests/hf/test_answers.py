@@ -30,6 +30,15 @@ def test_a_language_model_shares_its_answer_among_the_candidates(family: str) ->
     assert answer.none_of_them == 0 and answer.answer == ("Emma" if emma > anna else "Anna")
 
 
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_logits_that_are_not_finite_give_no_answers(family: str) -> None:
+    """Quantisation to 8-bit floats divides a row of zeros by 0, for instance that of [PAD] in the output layer."""
+    model = tiny_language_model(family, initializer_range=0.5, tie_word_embeddings=False)
+    model.get_output_embeddings().weight.data[0] = torch.nan
+    with pytest.raises(UserError, match=r"its output layer gives numbers that are not finite .* \('Anna helped Emma "):
+        anaphora.answers(model, [QUESTION], tokenizer=tokenizer())
+
+
 def test_a_question_that_a_language_model_cannot_be_asked_is_named() -> None:
     model = tiny_language_model("bert")
     longest = "Anna helped Emma " + "because " * 58 + "she left."

@@ -72,6 +72,14 @@ def test_a_language_model_is_scored_with_its_causal_tests(family: str, items: Pa
     assert (tested.layer, tested.head) == (scores.head.layer, scores.head.head)
 
 
+def test_logits_that_are_not_finite_leave_the_scores_of_the_heads(items: Path) -> None:
+    model = tiny_language_model("bert", tie_word_embeddings=False)
+    model.get_output_embeddings().weight.data[0] = torch.nan
+    scores = anaphora.score(model, data="jsonl", path=items, tokenizer=tokenizer(), causal_items=2)
+    assert "its output layer gives numbers that are not finite" in str(scores.untested)
+    assert scores.evidence.causal is None and len(scores.table()) > 0
+
+
 @pytest.mark.parametrize(
     ("family", "settings"), [*HYBRIDS, ("gpt_oss", {**MIXED, "num_local_experts": 4, "num_experts_per_tok": 2})]
 )

@@ -132,8 +132,8 @@ def answers(
 
     Raises:
         UserError: the model does not exist or cannot choose among candidates, a text is too long, an entry of
-            `questions` is invalid, a language model cannot resolve one of the pronouns (`answerable_questions`), or
-            `calibration.json` is damaged.
+            `questions` is invalid, a language model cannot resolve one of the pronouns (`answerable_questions`) or its
+            logits are not finite, or `calibration.json` is damaged.
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)

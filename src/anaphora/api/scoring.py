@@ -284,7 +284,9 @@ def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[S
             return run_subject(model.run, testable), None
         from anaphora.hf.editable import TransformersLanguageModel
 
-        return LanguageModelSubject(TransformersLanguageModel(model), testable), None
+        subject = LanguageModelSubject(TransformersLanguageModel(model), testable)
+        subject.scores()  # raises an error if its logits are not finite
+        return subject, None
     except UserError as error:
         return None, error.translated()
 

@@ -6,6 +6,7 @@ of a batch).
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.analysis.results.scores import Head
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.translation import N_
 from anaphora.data.example import Example
 from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -30,6 +32,7 @@ from anaphora.settings.model.attention import heads_of
 from anaphora.settings.model.encoder import check_length
 from anaphora.settings.vocabulary import MASK, PADDING
 
+_NOT_FINITE = N_("{model}: its output layer gives numbers that are not finite for the text ({beginning!r}...)")
 _BATCH_TOKENS = 1_024
 """Maximum number of tokens in a batch, padding included; each token has logits over the whole vocabulary."""
 
@@ -93,7 +96,11 @@ class LanguageModelSubject(EditedSubject):
                     positions = torch.tensor(target.positions, device=self._device)
                     words = torch.tensor(target.ids, device=self._device)[:, None]
                     shares = logits[row][positions].double().log_softmax(dim=-1).gather(1, words)
-                    scores[text.item, target.candidate] = float(shares.mean())
+                    score = float(shares.mean())
+                    if math.isnan(score):
+                        beginning = self.examples[text.item].text[:40]
+                        raise UserError(_NOT_FINITE, model=self._model.name, beginning=beginning)
+                    scores[text.item, target.candidate] = score
         return scores
 
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
