@@ -115,10 +115,14 @@ def test_shade_and_marks_of_a_word_are_told_to_those_who_listen(html: str) -> No
     assert {"pronoun", "antecedent, weight ", "weight "} <= told or {"代词", "先行词，权重 ", "权重 "} <= told
 
 
-def test_the_title_of_a_table_is_not_printed_at_the_foot_of_the_page_before() -> None:
+@pytest.mark.parametrize(
+    ("element", "rule"),
+    [("caption", "break-after"), (r":is\(h2, h3\) \+ \.quiet", "break-after"), (r"\.key", "break-before")],
+)
+def test_titles_and_keys_are_printed_on_the_page_of_what_they_belong_to(element: str, rule: str) -> None:
     (style,) = [path for path in STYLES if path.name == "report.css"]
     printed = style.read_text(encoding="utf-8").partition("@media print {")[2]
-    assert re.search(r"^  caption \{[^}]*break-after: avoid;", printed, re.MULTILINE)
+    assert re.search(rf"^  (?:[^{{\n]*, )?{element} \{{[^}}]*{rule}: avoid;", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", STYLES, ids=[path.name for path in STYLES])

@@ -175,6 +175,7 @@
   }
   const quoted = (sentence, places) => `“${written(sentence, Array.isArray(places) ? places : [places])}”`;
   const mean = (lines) => lines[0].map((_, place) => lines.reduce((all, line) => all + line[place], 0) / lines.length);
+  const isChinese = document.documentElement.lang === "zh", inBrackets = (text) => isChinese ? `（${text}）` : ` (${text})`;
   const sum = (line, places) => places.reduce((all, place) => all + line[place], 0);
   const roundUp = (weight) => [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1].find((top) => weight <= top + 1e-6) ?? weight;
 
@@ -287,7 +288,7 @@
       const button = element("button", "link", nameOf(layer, head));
       button.type = "button";
       button.addEventListener("click", () => choose(layer, head, false));
-      return [n ? say("list") : "", button, ` ${share(mass)}`];
+      return [n ? say("list") : "", button, inBrackets(share(mass))];
     })] : []));
     thumbnails();
   }
@@ -420,7 +421,7 @@
       const name = element("span", "", written(sentence, entry));
       name.lang = sentence.language;
       name.dir = "auto";
-      sums.append(sums.childNodes.length ? " · " : "", name, document.documentElement.lang === "zh" ? `（${role}）` : ` (${role}) `, share(sum(line, entry)));
+      sums.append(sums.childNodes.length ? " · " : "", name, inBrackets(role), isChinese ? "" : " ", share(sum(line, entry)));
     }
     arcs(line, chosen);
     canvas();
