@@ -277,6 +277,7 @@ def test_what_a_verdict_would_miss_is_said(
     complete = printed_of(rows)
     assert "no quads" not in complete and "no minimal pairs" not in complete and "no label" not in complete
     lines = " ".join(complete.split())
+    assert "English, role cues: too few items in the test split for significance: even a head that is always" in lines
     assert "English, role cues: too few templates or groups in the test split (1; at least 6 are needed):" in lines
     assert "no label `kind`" in printed_of([row.replace('"kind": "role"', '"type": "own"') for row in rows])
     printed = printed_of([row.replace('"2a"', f'"2{number}"').replace('"2b"', '""') for number, row in enumerate(rows)])

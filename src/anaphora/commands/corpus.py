@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
-from itertools import combinations
+from itertools import combinations, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,15 +161,17 @@ def _describe(settings: CorpusDescription) -> None:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
-    """Print what the test items lack (quads, minimal pairs, enough templates or groups).
+    """Print what the test items lack (quads, minimal pairs, enough items, templates or groups).
 
     Without these, the verdict on whether a head picks antecedents cannot be "supported". If no item of a user's own
     data has a cue category (factor `kind`: "set" if the words alone decide, "role" if it matters who did what to whom),
     a note explains how the items are treated.
     """
+    from anaphora.analysis.evidence.plan import Protocol
     from anaphora.analysis.scores.cells import claim_cells, clusters
+    from anaphora.analysis.scores.heads import reason_to_drop
     from anaphora.analysis.scores.quads import items_of_minimal_pairs, quads_of
-    from anaphora.analysis.scores.statistics import FEWEST_EQUAL
+    from anaphora.analysis.scores.statistics import FEWEST_EQUAL, holm, smallest_p
     from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import group_label, language_name
 
@@ -200,8 +202,19 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
         else:
             for language in without:
                 print_phrase(of_language, texts=language_name(language))
-    labels, fewest = clusters(items), FEWEST_EQUAL
-    for language, kind, inside in claim_cells(items):
+    labels, fewest, claims = clusters(items), FEWEST_EQUAL, claim_cells(items)
+    scored = [[one for one in compress(items, inside) if not reason_to_drop(one)] for _, _, inside in claims]
+    smallest = holm([smallest_p(of_claim) for of_claim in scored])
+    for (language, kind, inside), p in zip(claims, smallest, strict=True):
+        if p >= Protocol().alpha:
+            print_phrase(
+                N_(
+                    "{group}: too few items in the test split for significance: even a head that is always right has a "
+                    "corrected p of {p}, and then no verdict can be “supported”"
+                ),
+                group=group_label(language, kind),
+                p=f"{p:.2f}",
+            )
         count = len({labels[item] for item in inside.nonzero()[0]})
         if count < fewest:
             print_phrase(

@@ -19,6 +19,7 @@ from anaphora.analysis.scores.statistics import (
     median_and_spread,
     permutation_p,
     permutation_p_max,
+    smallest_p,
 )
 from anaphora.data.example import Example
 
@@ -194,6 +195,21 @@ def test_only_main_items_count_for_the_grid() -> None:
     main = [each for number in range(8) for each in block(f"b{number}", 2, lambda order, cue, gold: [0])]
     other = [item([0], 0, factors={"stratum": "cataphora"}) for _ in range(50)]
     assert permutation_p_max(score_records(main + other), draws=99).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize(("count", "size", "labels"), [(1, 2, 2), (5, 2, 32), (2, 3, 36)])
+def test_the_smallest_p_is_that_of_a_head_that_is_always_right(count: int, size: int, labels: int) -> None:
+    scored = blocks(lambda order, cue, gold: [gold], count, size)
+    assert smallest_p(scored.examples) == pytest.approx((1 + 2000 / labels) / 2001)
+    assert permutation_p(scored, Head(0, 0)) == pytest.approx(smallest_p(scored.examples), abs=0.02)
+    alone = score_records([item([one % 2], one % 2) for one in range(count)])
+    assert smallest_p(alone.examples) == pytest.approx((1 + 2000 / 2**count) / 2001)
+    assert permutation_p(alone, Head(0, 0)) == pytest.approx(smallest_p(alone.examples), abs=0.03)
+
+
+def test_many_items_have_the_smallest_p_that_the_draws_allow() -> None:
+    assert smallest_p(score_records([item([0], 0)] * 3000).examples) == pytest.approx(1 / 2001)
+    assert smallest_p([]) == 1
 
 
 def test_holm_agrees_with_a_hand_calculation() -> None:

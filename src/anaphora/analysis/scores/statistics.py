@@ -5,6 +5,7 @@ Axes are N (items), L (layers), H (heads) and M (candidates at most).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from anaphora.analysis.maps.answers import Floats
 from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
 from anaphora.analysis.scores.quads import items_of_minimal_pairs
+from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of
 
 BOOTSTRAPPED_FROM = 5
@@ -120,6 +122,20 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
     return float(_p_values(null, observed)[0])
 
 
+def smallest_p(examples: Sequence[Example], draws: int = 2000) -> float:
+    """Return the p-value of `permutation_p` for a head that is right on all items, and on them alone.
+
+    It is the share of draws that are expected to repeat the true labels, which is 1 / the number of relabellings; the
+    true labels count as one more draw. No head can have a p-value that is clearly smaller.
+    """
+    sets = _minimal_pair_sets(examples)
+    traded = {(examples[items[0]].group or f"\0{row}", len(items)) for row, items in enumerate(sets)}
+    alone = [examples[item] for item in set(range(len(examples))).difference(*sets)]
+    counts = [math.comb(len({*each.focal, *each.antecedents}), len(each.antecedents)) for each in alone]
+    relabellings = math.prod([*counts, *(math.factorial(size) for _, size in traded)])
+    return (1 + draws / relabellings) / (1 + draws)
+
+
 def holm(p_values: Sequence[float]) -> Floats:
     """Return p-values corrected by the method of Holm 1979, in input order; the tests need not be independent."""
     raw = np.asarray(p_values, dtype=np.float64)
@@ -181,7 +197,7 @@ class _AntecedentPermutation:
 
     def __init__(self, scores: HeadScores) -> None:
         self.gold = scores.gold
-        sets = _minimal_pair_sets(scores)
+        sets = _minimal_pair_sets(scores.examples)
         groups: dict[tuple[str, int], int] = {}
         most = max(map(len, sets), default=1)
         self.table = np.zeros((len(sets), most), dtype=np.int64)  # item indices of each minimal pair, by cue
@@ -217,15 +233,14 @@ class _AntecedentPermutation:
         return relabelled
 
 
-def _minimal_pair_sets(scores: HeadScores) -> list[list[int]]:
+def _minimal_pair_sets(examples: Sequence[Example]) -> list[list[int]]:
     """Return the item indices of each minimal pair whose items all have different antecedents, sorted by cue.
 
     Minimal pairs whose items differ in the number of candidates are left out.
     """
-    answers = [example.antecedents for example in scores.examples]
-    sizes = scores.present.sum(axis=1)
     return [
-        sorted(items, key=lambda item: scores.examples[item].factors.get("cue", ""))
-        for items in items_of_minimal_pairs(scores.examples)
-        if len({answers[item] for item in items}) == len(items) and len(set(sizes[items])) == 1
+        sorted(items, key=lambda item: examples[item].factors.get("cue", ""))
+        for items in items_of_minimal_pairs(examples)
+        if len({examples[item].antecedents for item in items}) == len(items)
+        and len({len(examples[item].candidates) for item in items}) == 1
     ]
