@@ -16,7 +16,7 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.names import with_other_names
 from anaphora.runs.directory import RunFiles, load, training_record
-from anaphora.runs.warm_start import default_model, with_start_model
+from anaphora.runs.warm_start import default_model, holds_run, with_start_model
 from anaphora.settings.run import Config, config_yaml, read_config
 from anaphora.training.optimizer import build_optimizer, layer_learning_rate_factors
 from anaphora.training.run import freeze, train
@@ -312,3 +312,18 @@ def test_exchanged_names_double_the_training_items(
     assert len(doubled) == 2 * len(plain)
     assert plain[0].startswith("Anna met Tom")
     assert doubled[len(plain)].startswith("Tom met Anna")
+
+
+def test_a_name_on_the_hub_holds_a_run_if_a_file_of_its_settings_is_there(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.yaml").write_text("model: {}\n")
+    for model, holds in ((tmp_path, True), (folder, False), (tmp_path / "missing", False)):
+
+        def download(name: str, file: str, model: Path = model, **_: object) -> str:
+            if name != "owner/name" or not (model / file).exists():
+                raise OSError(file)
+            return str(model / file)
+
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+        assert holds_run("hf://owner/name") is holds
