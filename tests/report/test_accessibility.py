@@ -154,6 +154,15 @@ def test_a_printed_page_of_one_sentence_has_its_row_and_its_map(attention: str, 
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_on_a_phone_a_long_name_of_a_row_leaves_room_for_its_numbers(tmp_path: Path) -> None:
+    style = (PACKAGE / "report/page/templates/report.css").read_text(encoding="utf-8")
+    row = f"<tr><th>en/composition/{'test/' * 8}inside2</th>{'<td class=number>100.0</td>' * 6}</tr>"
+    page = f"<style>{style}</style><body><main><div class=scroll><table><tbody>{row}</table></div></main></body>"
+    body = 'const wide = (name) => document.querySelector(name).clientWidth; return wide("th") / wide(".scroll");'
+    assert in_browser(page, body, {"early": True}, tmp_path, "--window-size=500,900") < 0.5
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_the_words_that_attend_to_a_word_are_read_out(attention: str, tmp_path: Path) -> None:
     body = """
       await pause(300);
