@@ -115,6 +115,44 @@ def test_the_encoder_of_two_models_joined_is_read_from_a_folder(tmp_path: Path) 
     np.testing.assert_array_equal(reopened(model, tmp_path / "pair").maps(TEXTS[0])[1], expected)
 
 
+class Wrapped(transformers.PreTrainedModel):  # type: ignore[misc]
+    """Model of a class outside `transformers`, which gives its encoder the text, possibly changed."""
+
+    config_class, base_model_prefix = transformers.BertConfig, "encoder"
+
+    def __init__(self, factor: float) -> None:
+        super().__init__(transformers.BertConfig(**SIZE, initializer_range=0.3))
+        self.encoder, self.factor = random_model("bert", **SIZE, initializer_range=0.3), factor
+
+    def forward(self, input_ids: Any, attention_mask: Any = None, **options: Any) -> Any:
+        embedded = self.encoder.embeddings.word_embeddings(input_ids)
+        return self.encoder(inputs_embeds=embedded * self.factor, attention_mask=attention_mask, **options)
+
+
+def test_a_model_that_changes_the_text_before_its_encoder_is_refused() -> None:
+    model = Wrapped(2.0)
+    with pytest.raises(
+        UserError, match=r"Wrapped: it does not run its BertModel on the text as it is.*model\.encoder$"
+    ):
+        open_model(model, tokenizer())
+    alone = open_model(model.encoder, tokenizer()).maps(TEXTS[0])[1]
+    np.testing.assert_array_equal(open_model(Wrapped(1.0), tokenizer()).maps(TEXTS[0])[1], alone)
+
+
+def test_a_hook_outside_the_encoder_that_changes_the_text_is_refused() -> None:
+    model = transformers.BertForMaskedLM(transformers.BertConfig(**SIZE, initializer_range=0.3)).eval()
+    expected = open_model(model, tokenizer()).maps(TEXTS[0])[1]
+    counted: list[Any] = []
+    model.register_forward_hook(lambda *call: counted.append(call))
+    np.testing.assert_array_equal(open_model(model, tokenizer()).maps(TEXTS[0])[1], expected)
+    model.register_forward_pre_hook(
+        lambda _, given, named: (given, {**named, "input_ids": named["input_ids"].flip(1)}), with_kwargs=True
+    )
+    with pytest.raises(UserError, match=r"does not run its BertModel on the text as it is.*model\.bert$"):
+        open_model(model, tokenizer())
+    assert len(model._forward_pre_hooks) == 1 and not model.bert._forward_hooks
+
+
 @pytest.mark.parametrize(("family", "settings"), [("gpt-sw3", GPT2), ("internlm3", GROUPED)])
 def test_a_family_that_is_loaded_as_a_class_of_another_is_no_mismatch(
     family: str, settings: dict[str, Any], tmp_path: Path

@@ -385,5 +385,7 @@ def open_model(
     if not isinstance(loaded, transformers.PreTrainedModel):
         raise UserError(f"{name}: models of the family {family} have no encoder that could be read by itself")
     interface.register()
-    reading = Probe(loaded, name, tokenizer).reading()
+    probe = Probe(loaded, name, tokenizer)
+    reading = probe.reading()
+    probe.check_whole(whole)
     return TransformersModel(name, loaded, tokenizer, family, reading, whole if has_output_layer(whole) else None)

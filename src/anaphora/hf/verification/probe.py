@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -110,6 +110,38 @@ class Probe:
             return self._reading_at_products(own)
         except UserError:
             raise self._refusal(reasons[EAGER]) from None
+
+    def check_whole(self, whole: PreTrainedModel) -> None:
+        """Check that a model gives its text part, whose maps are read, the text and nothing else.
+
+        A class outside `transformers`, or a hook, may change the text. Models that need other inputs are not checked.
+
+        Raises:
+            UserError: in a pass of the whole model, the text part has other states than alone, or does not run.
+        """
+        path = next((path for path, module in whole.named_modules() if module is self.model), "")
+        inside = set(self.model.modules())
+        outside = [module for module in whole.modules() if module not in inside]
+        is_known = type(whole).__module__.startswith("transformers.models.")
+        if not path or (is_known and not any(one._forward_pre_hooks or one._forward_hooks for one in outside)):
+            return
+        outputs: list[Any] = []
+        with torch.no_grad(), reading_mode(whole, None):
+            self.model.register_forward_hook(lambda *call: outputs.append(call[-1]))  # removed with the reading mode
+            try:
+                run_model(whole, self.alone)
+            except UserError:
+                return
+        if len(outputs) == 1:
+            ids, kind = self.alone["input_ids"], type(self.model).__name__
+            given, states = states_in(outputs[0], ids, kind), self._states()
+            relative, absolute = _agreement(states)
+            if torch.allclose(given, states, relative, absolute * float(states.abs().max())):
+                return
+        raise UserError(
+            f"{self.name}: it does not run its {type(self.model).__name__} on the text as it is, so the maps would not "
+            f"be those in use; to read this part alone, give model.{path}"
+        )
 
     def edit_points(self, reading: MapReading) -> Sequence[EditPoint]:
         """Return, for each block, the verified operations (softmax and product) at which attention can be edited.
