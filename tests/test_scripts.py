@@ -103,7 +103,7 @@ def test_plotting_draws_every_figure_in_every_format(own_run: Path, done: Callab
     done("attention", f"run={own_run}")
     for stem in ("scoreboard", "heads_en", "heads_zh", "alignment_through_training"):
         for suffix in ("png", "svg", "pdf"):
-            assert (own_run / "figures" / f"{stem}.{suffix}").stat().st_size > 500
+            assert (own_run / "figures" / f"test_{stem}.{suffix}").stat().st_size > 500
 
 
 def test_figures_are_drawn_in_the_languages_that_are_wanted(own_run: Path, done: Callable[..., str]) -> None:
@@ -112,9 +112,9 @@ def test_figures_are_drawn_in_the_languages_that_are_wanted(own_run: Path, done:
     sentence = (*where, "text=Anna met Tom before she left.", "pronoun=she")
     done("attention", *sentence)
     english = (folder / "sentence_heat_map.svg").read_bytes()
-    done("attention", *sentence, "interface_language=zh")
+    done("attention", *sentence, "interface_language=zh", "overwrite=true")
     chinese = (folder / "sentence_heat_map.svg").read_bytes()
-    done("attention", *sentence, "interface_language=both")
+    done("attention", *sentence, "interface_language=both", "overwrite=true")
     assert english != chinese
     assert (folder / "sentence_heat_map.svg").read_bytes() == english
     assert (folder / "sentence_heat_map.zh.svg").read_bytes() == chinese
@@ -267,7 +267,7 @@ def test_own_data_and_public_corpora_go_all_the_way(
     done("score", f"run={run}", "untrained=1")
     assert metrics(run)["languages"]
     done("attention", f"run={run}")
-    assert (run / "figures" / "scoreboard.png").stat().st_size > 500
+    assert (run / "figures" / "test_scoreboard.png").stat().st_size > 500
 
 
 def test_the_demonstration_trains_then_reuses_and_resumes(

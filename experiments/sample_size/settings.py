@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from anaphora.base.checks import one_of
+from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings.data import SPLITS
 
 
 @dataclass(kw_only=True)
-class SampleSize:
+class SampleSize(Overwriting):
     """Numbers of items and seeds needed to detect a difference, from the spread of measured runs."""
 
     runs: list[str] = field(default_factory=list)  # scored runs of one recipe; a single run is enough for items

@@ -48,7 +48,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         UserError: a run has no scores on its own items, the runs have different data, no run gives answers, or the
             study is missing.
     """
-    check_table(settings.output)
+    check_table(settings)
     runs = run_directories(settings.runs)
     of_items = list(_item_rows(runs, settings)) if runs else []
     if runs and not of_items:
@@ -65,7 +65,7 @@ def print_sample_sizes(settings: SampleSize) -> list[Row]:
         print_items(of_items, settings)
     if of_seeds:
         print_seeds(of_seeds, settings)
-    write_table(settings.output, of_items + of_seeds)
+    write_table(settings, of_items + of_seeds)
     return of_items + of_seeds
 
 

@@ -122,7 +122,8 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
             path = Path(both) / f"{language}.jsonl"
             write_text(path, development_and_test_set(sentences, language))
             data = OwnExamples(path=str(path))
-            measured = score(Scoring(run=run, data=data, output=str(folder / language), untrained=0))
+            scoring = Scoring(run=run, data=data, output=str(folder / language), untrained=0, overwrite=True)
+            measured = score(scoring)
             rows += score_rows(measured)
             edges.append(knock_out_edge(opened, measured, language))
             calibration += calibrate(opened, measured)

@@ -13,7 +13,6 @@ _TABLE = ("data=jsonl", "data.path=items.jsonl")
 _SMALL = (*TINY, "optimizer.steps=6", "validation.every=3")
 _TRAIN = ("train", *_TABLE, *_SMALL, "trainer.loggers=[tensorboard,csv]")
 _SENTENCE = ("text=Anna met Tom before she went to the park.", "pronoun=she", "candidates=[Anna,Tom]")
-_PAGE = ("form=page", "output=explained.html")
 _STUDY = """# @package _global_
 name: small
 question: Does it?
@@ -35,7 +34,7 @@ class Work:
         name: name in the table.
         arguments: the command and its settings.
         before: commands whose results this command needs.
-        resumed: command that continues an unfinished run, if it is another command.
+        resumed: command that continues an unfinished run, or replaces the file, if it is another command.
         ranks: number of processes that train together.
         own_processes: whether the command starts processes, which repeat the imports.
     """
@@ -54,6 +53,8 @@ class Work:
 
 
 _RUN = (*_TRAIN, "name=run")
+_EXPLAIN = ("explain", f"run={RUN}", *_SENTENCE, "layer=0", "head=0", "form=page", "output=explained.html")
+_ATTENTION = ("attention", f"run={RUN}", *_SENTENCE, "output=maps.parquet")
 _RESUMED = ("train", f"resume={RUN}", "trainer=smoke", "trainer.loggers=[tensorboard,csv]")
 WORKS = (
     Work("train", _RUN, resumed=_RESUMED),
@@ -61,8 +62,8 @@ WORKS = (
     Work("extract", ("extract", f"run={RUN}"), before=(_RUN,)),
     Work("controls", ("controls", f"run={RUN}", "controls=[shuffled_labels]"), before=(_RUN,)),
     Work("report", ("report", f"run={RUN}", "untrained=1"), before=(_RUN,)),
-    Work("explain", ("explain", f"run={RUN}", *_SENTENCE, "layer=0", "head=0", *_PAGE), before=(_RUN,)),
-    Work("attention", ("attention", f"run={RUN}", *_SENTENCE, "output=maps.parquet"), before=(_RUN,)),
+    Work("explain", _EXPLAIN, before=(_RUN,), resumed=(*_EXPLAIN, "overwrite=true")),
+    Work("attention", _ATTENTION, before=(_RUN,), resumed=(*_ATTENTION, "overwrite=true")),
     Work("study", ("study", "--config-dir=.", "study=small", "side_by_side=1")),
     Work("a sweep", ("train", "-m", *_TRAIN[1:], "seed=1,2")),
     Work("train, two processes", _RUN, resumed=_RESUMED, ranks=2),

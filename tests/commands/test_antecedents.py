@@ -88,7 +88,7 @@ def test_results_on_another_file_of_the_same_format_are_not_overwritten(
     other = shutil.copy(path, tmp_path / "other.jsonl")
     command = ("antecedents", f"run={own_run}", "data=jsonl", "untrained=0", "formats=[]")
     status, _, err = script(*command, f"data.path={other}")
-    assert (status, err.count("\n")) == (2, 1) and f"holds the results with data.path={path}, which would be" in err
+    assert (status, err.count("\n")) == (2, 1) and "holds the results with data=the run's own, which would be" in err
     assert results.read_bytes() == first
     assert script(*command, f"data.path={other}", f"output={tmp_path / 'out'}")[0] == 0
     assert script(*command, f"data.path={Path(path).parent}/./{Path(path).name}")[0] == 0
@@ -99,14 +99,14 @@ def test_results_of_another_run_are_not_overwritten(own_run: Path, tmp_path: Pat
     command = ("antecedents", "untrained=0", "formats=[]", f"output={tmp_path / 'out'}")
     assert script(*command, f"run={own_run}")[0] == 0
     status, _, err = script(*command, f"run={other}")
-    assert status == 2 and f"holds the results with run={own_run.name}, which would be overwritten" in err
+    assert status == 2 and f"holds the results with run={own_run}, which would be overwritten" in err
     in_its_own_folder = command[:-1]
     assert script(*in_its_own_folder, f"run={own_run}")[0] == 0
     status, _, err = script(*in_its_own_folder, f"run={own_run.rename(tmp_path / 'renamed')}")
     assert status == 0, err
 
 
-@pytest.mark.parametrize(("name", "value"), [("split", "train"), ("untrained", "1"), ("by", "[type]")])
+@pytest.mark.parametrize(("name", "value"), [("split", "train"), ("untrained", "1"), ("by", '["type"]')])
 def test_results_with_another_setting_are_not_overwritten(
     name: str, value: str, own_run: Path, tmp_path: Path, script: Script
 ) -> None:
@@ -119,11 +119,13 @@ def test_results_with_another_setting_are_not_overwritten(
     status, _, err = script(*command, *second)
     assert (status, err.count("\n")) == (2, 1)
     assert f"{folder / 'antecedents.json'} holds the results with {name}={first[name]}, which would be over" in err
-    assert err.endswith("e.g. output=outputs/other\n")
+    assert err.endswith("name another folder with output=, or set overwrite=true\n")
     assert {path: path.read_bytes() for path in before} == before
     assert script(*command, *second, f"output={tmp_path / 'out'}")[0] == 0
     status, _, err = script(*command, f"output={tmp_path / 'out'}", *(f"{key}={each}" for key, each in first.items()))
     assert status == 2 and f"holds the results with {name}=" in err
+    assert script(*command, *second, "overwrite=true")[0] == 0
+    assert (folder / "antecedents.json").read_bytes() == (tmp_path / "out" / "antecedents.json").read_bytes()
 
 
 def test_an_unknown_factor_is_refused_by_name(own_run: Path, script: Script) -> None:

@@ -60,7 +60,7 @@ def test_tokens_are_merged_to_the_words_of_the_settings(
     assert [text[start:end] for start, end in spans if end] == ["小红", "推了", "小明", "。"]
     assert script(*given, "words=小红 推了 小明 。", f"output={page}").status == 0
     assert "推了" in page.read_text(encoding="utf-8")
-    refused = script(*given, "words=小红 推 小明 。", f"output={page}")
+    refused = script(*given, "words=小红 推 小明 。", f"output={tmp_path / 'other.html'}")
     assert "words[2] ('小明') has '小' where the text has '了小明。', from its character 3 on" in refused.err
     assert refused.status == 2 and refused.err.count("\n") == 1
 

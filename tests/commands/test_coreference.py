@@ -43,8 +43,9 @@ def test_a_response_in_another_form_and_order_is_scored_against_the_key(
     assert [rows[name]["recall"] for name in ("muc", "b_cubed", "lea")] == [0.5, 0.4, 0.4]
     assert [rows[name]["precision"] for name in ("muc", "b_cubed", "lea")] == [1, 1, 1]
     without = script(
-        "coreference", f"key={key}", f"response={response}", "singletons=false", f"output={tmp_path / 'scores.csv'}"
-    )
+        "coreference", f"key={key}", f"response={response}", "singletons=false", f"output={tmp_path / 'scores.csv'}",
+        "overwrite=true",
+    )  # fmt: skip
     assert without.status == 0, without.err
     assert rows_of(tmp_path / "scores.csv")["b_cubed"]["recall"] == 0.5
 
@@ -84,8 +85,8 @@ def test_a_run_links_each_pronoun_and_writes_clusters_in_the_form_of_the_key(
         first, second = (json.loads(line) for line in written.read_text(encoding="utf-8").splitlines())
         assert {**first, "clusters": 0} == {**row, "clusters": 0} and second == OTHER
         links.append(first["clusters"])
-        again = script("coreference", f"key={key}", f"response={written}", f"output={tmp_path / 'again.csv'}")
-        assert again.status == 0 and (tmp_path / "again.csv").read_text() == table.read_text()
+        again = script("coreference", f"key={key}", f"response={written}", f"output={tmp_path / f'again_{number}.csv'}")
+        assert again.status == 0 and (tmp_path / f"again_{number}.csv").read_text() == table.read_text()
     assert links[0] == links[1] and len(links[0]) < 4
     assert sorted(span for cluster in links[0] for span in cluster) == [[0, 0], [2, 4], [6, 6], [8, 8]]
 
@@ -95,9 +96,9 @@ def test_the_mentions_of_other_forms_are_linked_if_the_settings_say_so(
 ) -> None:
     """Ends of spans are written as in the key, here exclusive; a mention without an earlier mention is a singleton."""
     row = {"tokens": WORDS, "span_clusters": [[[0, 1]], [[2, 5]], [[6, 7]]]}
-    key, written = write(tmp_path / "key.jsonl", row), tmp_path / "predicted.jsonl"
-    sizes = {}
+    key, sizes = write(tmp_path / "key.jsonl", row), {}
     for forms in ("pronoun", "nominal,unknown", "proper"):
+        written = tmp_path / f"{forms}.jsonl"
         result = script("coreference", f"key={key}", f"run={finished}", f"response={written}", f"forms=[{forms}]")
         assert result.status == 0, result.err
         clusters = json.loads(written.read_text(encoding="utf-8"))["span_clusters"]

@@ -165,14 +165,14 @@ def test_files_that_the_command_has_not_written_are_not_overwritten(
     (tmp_path / "train.c.txt").write_text(DPR)
     given = ("data=dpr", f"data.path={tmp_path / 'train.c.txt'}")
     refused = script("corpus", *given, f"output={tmp_path}")
-    assert refused.status == 2 and "holds another README.md, which would be overwritten" in refused.err
+    assert refused.status == 2 and f"{tmp_path / 'README.md'} exists, and " in refused.err
     assert not (tmp_path / "counts.csv").exists()
     (tmp_path / "README.md").unlink()
     (tmp_path / "counts.csv").write_text("mine\n")
     refused = script("corpus", *given, f"output={tmp_path}")
-    assert refused.status == 2 and "holds another counts.csv, which would be overwritten" in refused.err
+    assert refused.status == 2 and f"{tmp_path / 'counts.csv'} exists, and " in refused.err
     described(DPR, "data.test_share=0.4")
-    described(DPR, "data.test_share=1", "data.dev_share=0")
+    described(DPR, "data.test_share=1", "data.dev_share=0", "overwrite=true")
     assert sorted(path.name for path in (tmp_path / "out").glob("*.parquet")) == ["test.parquet"]
 
 
@@ -243,7 +243,9 @@ def test_shortcuts_of_the_corpus_before_do_not_stay(
     assert (tmp_path / "out" / "shortcuts.csv").exists()
     text = tmp_path / "own.txt"
     text.write_text("The gate opened.\n\nNobody came in before the rain.\n" * 20)
-    done = script("corpus", "data=plain_text", f"data.path={text}", f"output={tmp_path / 'out'}")
+    given = ("corpus", "data=plain_text", f"data.path={text}", f"output={tmp_path / 'out'}")
+    assert "README.md holds the results with data=dpr, which would be overwritten" in script(*given).err
+    done = script(*given, "overwrite=true")
     assert done.status == 0, done.err
     assert not (tmp_path / "out" / "shortcuts.csv").exists()
 

@@ -107,7 +107,7 @@ def test_what_is_written_is_not_written_again_and_a_stopped_shard_leaves_nothing
     assert not (own_run / "attention" / "shard_2_of_2").exists()
     extract(first)
     assert "written already" in capsys.readouterr().out
-    with pytest.raises(UserError, match=r"test.parquet holds the rows with items=12, which would be overwritten"):
+    with pytest.raises(UserError, match=r"test.parquet holds the results with items=null, which would be overwritten"):
         extract(Extraction(run=str(own_run), shard="1/2", items=8))
     path.with_name("test_scores.parquet").unlink()
     with pytest.raises(KeyboardInterrupt):
@@ -182,7 +182,7 @@ def test_rows_of_other_words_or_of_a_text_in_another_language_are_not_overwritte
     given: dict[str, Any] = {"run": str(finished), "data": plain, "split": "train", "output": str(tmp_path)}
     extract(Extraction(**given, words=["park"]))
     whole = (tmp_path / "train.parquet").read_bytes()
-    message = r"train.parquet holds the rows with words=\['park'\], which would .* e.g. output=outputs/other"
+    message = r'train.parquet holds the results with words=\["park"\], which would be overwritten'
     with pytest.raises(UserError, match=message):
         extract(Extraction(**given))
     assert (tmp_path / "train.parquet").read_bytes() == whole

@@ -62,7 +62,7 @@ def test_fine_tuned_runs_are_reported_one_by_one_and_together(
     rows = written(tmp_path / "table.csv")
     assert list(rows) == ["seed0", "seed1", "mean of 2"]
     assert rows["mean of 2"]["f1"] == pytest.approx((rows["seed0"]["f1"] + rows["seed1"]["f1"]) / 2)
-    both = script("gap", *arguments, "exchanged=true")
+    both = script("gap", *arguments, "exchanged=true", "overwrite=true")
     assert both.status == 0, both.err
     twice = written(tmp_path / "table.csv")
     assert list(twice) == [f"{name}{way}" for name in rows for way in ("", ", both ways")]
@@ -139,8 +139,8 @@ def test_each_run_is_asked_the_fold_that_it_has_not_seen(
         assert rows[run.name]["f1"] == pytest.approx(evaluate_runs([run], examples).scores[run.name].f1, abs=1e-6)
     low, high = sorted(rows[f"fold{fold}"]["f1"] for fold in range(2))
     assert low <= rows["all 2 folds"]["f1"] <= high
-    assert "was trained with other data settings" in script("gap", runs, "data.folds=3", *arguments).err
-    alone = script("gap", f"runs=[{tmp_path / 'fold0'}]", "data.folds=2", *arguments)
+    assert "was trained with other data settings" in script("gap", runs, "data.folds=3", *arguments[:-1]).err
+    alone = script("gap", f"runs=[{tmp_path / 'fold0'}]", "data.folds=2", *arguments[:-1])
     assert "every fold must have the same number of runs" in alone.err
     # The development file alone is divided otherwise than the folder, so that folds overlap with what was trained on.
     part = f"data.path={gap / 'gap-development.tsv'}"

@@ -28,7 +28,7 @@ from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.sections import FIGURES
-from anaphora.runs.directory import RunFiles, load
+from anaphora.runs.directory import WRITTEN, RunFiles, load
 
 Done = Callable[..., str]
 Script = Callable[..., tuple[int, str, str]]
@@ -164,7 +164,7 @@ def test_another_question_is_measured_anew(
 ) -> None:
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     with pytest.raises(AskedError):
-        script("report", f"run={own_report}", *SMALL, other)
+        script("report", f"run={own_report}", *SMALL, other, "overwrite=true")
 
 
 def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own_report: Path, done: Done) -> None:
@@ -172,7 +172,8 @@ def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own
     done("score", f"run={own_report}", "untrained=1")
     assert metrics(own_report) == before
     other = 1 - before["head"]["head"]
-    done("score", f"run={own_report}", "untrained=1", f"layer={before['head']['layer']}", f"head={other}")
+    named = (f"layer={before['head']['layer']}", f"head={other}")
+    done("score", f"run={own_report}", "untrained=1", *named, "overwrite=true")
     assert not set(PARTS) & set(metrics(own_report))
 
 
@@ -180,7 +181,7 @@ def test_scoring_afterwards_keeps_the_evidence_about_the_same_head_and_items(own
 def test_fewer_items_or_untrained_models_do_not_keep_the_evidence(
     other: tuple[str, ...], own_report: Path, done: Done
 ) -> None:
-    done("score", f"run={own_report}", *other)
+    done("score", f"run={own_report}", *other, "overwrite=true")
     assert not set(PARTS) & set(metrics(own_report))
 
 
@@ -197,7 +198,7 @@ def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
     assert f"output: it is missing; files on {other} need a folder of their own" in err
     elsewhere = Path(shutil.copytree(own_report, tmp_path / "elsewhere"))  # with evidence on the run's own data
     settings = RunFiles(elsewhere).config.rename(tmp_path / "config.yaml")  # else it is refused as another run's
-    done(*scoring, f"output={elsewhere}")
+    done(*scoring, f"output={elsewhere}", "overwrite=true")
     settings.rename(RunFiles(elsewhere).config)
     scored = metrics(elsewhere)
     items = [{name: whole["items"] for name, whole in one["languages"].items()} for one in (before, scored)]
@@ -205,7 +206,7 @@ def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
     assert not set(PARTS) & set(scored)
     monkeypatch.setattr(measurement, "measure_evidence", refuse)
     with pytest.raises(AskedError):
-        done("report", f"run={elsewhere}", *SMALL)
+        done("report", f"run={elsewhere}", *SMALL, "overwrite=true")
 
 
 def test_several_runs_share_a_page_that_compares_their_rows(
@@ -224,7 +225,7 @@ def test_several_runs_share_a_page_that_compares_their_rows(
         ("one", "two", "zh", "6"),
     ]
     assert {float(row["divergence"]) for row in rows} == {0}
-    assert {path.name for path in (tmp_path / "both").iterdir()} == {"report.html", "tables"}
+    assert {path.name for path in (tmp_path / "both").iterdir()} == {"report.html", "tables", WRITTEN}
     assert (runs[0] / "report.html").read_bytes() == (reported / "report.html").read_bytes()
 
 
@@ -295,7 +296,7 @@ def test_a_run_that_can_be_asked_nothing_has_a_report_without_causal_tests(
         raise UserError("nothing to ask")
 
     monkeypatch.setattr(measurement, "causal_tests_of_run", nothing_to_ask)
-    assert "no causal tests: nothing to ask" in done("report", f"run={own_report}", *SMALL, "items=7")
+    assert "no causal tests: nothing to ask" in done("report", f"run={own_report}", *SMALL, "items=7", "overwrite=true")
     assert "causal" not in metrics(own_report)
 
 
@@ -477,13 +478,11 @@ def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_remo
     for name in ("figures/mine.png", "figures/row_en_right.png", "tables/mine_test.csv", "tables/divergence_test.csv"):
         (own_report / name).touch()
     less = replace(known, evidence=replace(known.evidence, causal=None, factors=None))
-    (own_report / "report_dev.html").touch()
+    (own_report / "figures" / "report_dev_knockout.png").touch()  # of a report on another split
     pages_of_report.write_pages([less], settings)
     assert not {"knockout", "factors"} & drawn
-    assert {path.stem for path in (own_report / "figures").iterdir()} == {*figures, "mine", "row_en_right"}
-    (own_report / "report_dev.html").unlink()  # whose figures they could have been
-    pages_of_report.write_pages([less], settings)
-    assert {path.stem for path in (own_report / "figures").iterdir()} == {*drawn & figures, "mine", "row_en_right"}
+    kept = {*drawn & figures, "report_dev_knockout", "mine", "row_en_right"}
+    assert {path.stem for path in (own_report / "figures").iterdir()} == kept
     tables = {path.name for path in (own_report / "tables").iterdir()}
     assert {"mine_test.csv", "significance_test.csv", "heads_dev.csv", "scores_test.parquet"} <= tables
     assert not {"factors_test.csv", "knockout_test.csv", "heads_alone_test.csv", "divergence_test.csv"} & tables
@@ -510,10 +509,10 @@ def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
     report.report(replace(settings, interface_language="zh"))
     assert chinese.exists()
     report.report(settings)
-    (own_report / "report_dev.zh.html").touch()
+    dev = figures / "report_dev_scoreboard.zh.svg"  # of a report on another split
+    dev.touch()
     report.report(replace(settings, interface_language="en"))
-    # The figures are those of the other split's page too, which stays.
-    assert not chinese.exists() and (figures / "scoreboard.zh.svg").exists()
+    assert not chinese.exists() and dev.exists() and not (figures / "scoreboard.zh.svg").exists()
 
 
 def test_a_report_on_records_does_not_replace_what_a_run_has(tmp_path: Path) -> None:

@@ -224,6 +224,19 @@ def check_writable(path: Path) -> None:
             _probe(probe.fileno())
 
 
+def check_new(path: Path, overwrite: bool) -> None:
+    """Check that a file that a user names can be written and, unless `overwrite` is set, that it does not exist.
+
+    Commands check this before the work, and again before they write, in case another process has written the file.
+
+    Raises:
+        UserError: the file exists; also the errors of `check_writable`.
+    """
+    check_writable(path)
+    if path.exists() and not overwrite:
+        raise UserError(f"{path} exists; name another file, or set overwrite=true to replace it")
+
+
 @contextlib.contextmanager
 def locked_directory(directory: Path) -> Iterator[None]:
     """Lock a directory against other processes during the `with` block; create the directory if it is missing.

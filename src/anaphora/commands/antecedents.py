@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, stored_settings, write_csv, write_json
+from anaphora.base.files import stored_settings, write_csv, write_json
 from anaphora.base.translation import N_, in_language_of_messages, interface_language, pgettext, spoken_in
+from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings.data import Data
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _RESULTS = "antecedents.json"
 
 
 @dataclass(kw_only=True)
-class AntecedentSelection:
+class AntecedentSelection(Overwriting):
     """Settings of `anaphora antecedents` (after Clark et al. 2019, table 2); heads are chosen on the split `dev`."""
 
     run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
@@ -54,11 +55,11 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
 
     Raises:
         UserError: `data` is not set for a model that is not a run; the split `dev` or the evaluated split has no
-            mention with an antecedent before it; a factor in `by` is unknown; or the folder holds results of another
-            run or with other settings. Also the errors of `select_antecedents`.
+            mention with an antecedent before it; or a factor in `by` is unknown. Also the errors of `held_output` and
+            `select_antecedents`.
     """
     from anaphora.api.runs import OpenRun
-    from anaphora.commands.parts.shared import held_output, open_run_or_model
+    from anaphora.commands.parts.shared import held_output, open_run_or_model, output_folder, result_settings
     from anaphora.runs.directory import results_folder
 
     model = open_run_or_model(settings.run, settings.trainer)
@@ -67,53 +68,13 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     if source is None:
         raise UserError(f"data: {model.name} has no data of its own; name a corpus, such as data=litbank data.path=...")
     place = run.directory if run else results_folder(settings.run)
-    with held_output(settings.output, place / "antecedents" / source.kind, run or settings.run) as folder:
-        identity = {
-            "run": model.name,
-            "settings": stored_settings(source),
-            "split": settings.split,
-            "by": settings.by,
-            "untrained_models": settings.untrained,
-        }
-        # A run's own folder holds no results of other runs, and the run may have been renamed.
-        _check_folder(
-            folder, identity if settings.output else {name: identity[name] for name in identity if name != "run"}
-        )
-        return _select(model, source, settings, folder, identity)
+    folder = output_folder(settings.output, place / "antecedents" / source.kind)
+    about = result_settings(folder, run or settings.run, settings, "split", "by", "untrained")
+    with held_output(folder, run or settings.run, settings, {_RESULTS: about}):
+        return _select(model, source, settings, folder)
 
 
-def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
-    """Check that the folder holds no results of another model, or with other settings, such as another split or file.
-
-    Args:
-        identity: the entries of `antecedents.json` that say what is measured.
-    """
-    path = folder / _RESULTS
-    try:
-        stored = read_json(path, {"settings": {str: object}})
-    except (FileNotFoundError, UserError):  # a damaged file is replaced
-        return
-    before, now = _by_setting(stored), _by_setting(identity)
-    for name in now:
-        if name in before and before[name] != now[name]:
-            raise UserError(
-                f"{path} holds the results with {name}={before[name]}, which would be overwritten; results with "
-                f"{name}={now[name]} need a folder of their own, e.g. output=outputs/other"
-            )
-
-
-def _by_setting(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that `antecedents.json` stores, by their names in a command, with values to compare."""
-    data = {"data" if name == "kind" else f"data.{name}": value for name, value in entries["settings"].items()}
-    if data.get("data.path"):
-        data["data.path"] = str(Path(str(data["data.path"])).resolve())
-    names = {"run": "run", "split": "split", "untrained": "untrained_models", "by": "by"}
-    return data | {name: entries[stored] for name, stored in names.items() if stored in entries}
-
-
-def _select(
-    model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path, identity: Mapping[str, Any]
-) -> dict[str, Any]:
+def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder: Path) -> dict[str, Any]:
     from tqdm import tqdm
 
     from anaphora.analysis.results.typed_json import table_row
@@ -141,7 +102,11 @@ def _select(
         )
     metrics = {
         "source": "Clark et al. 2019, table 2",
-        **identity,
+        "run": model.name,
+        "settings": stored_settings(source),
+        "split": settings.split,
+        "by": settings.by,
+        "untrained_models": settings.untrained,
         "passages": passages,
         "development_items": len(development),
         "left_out": len(examples[settings.split]) - len(measured),

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from anaphora.base.checks import FIGURE_FORMATS, file_ending, one_of
-from anaphora.base.files import check_writable
+from anaphora.base.files import check_new, check_writable
 from anaphora.base.language import LANGUAGES, split_names
 from anaphora.base.translation import N_, _, environment_language, in_language_of_messages
 from anaphora.commands.parts.settings import RunHead, SentenceOrItems
@@ -127,7 +128,8 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     second = [] if settings.second is None else [settings.second]
     view = (settings.by, settings.special, settings.interface_language, *words, *second)
     path = Path(settings.output or f"attention_{name_of_sentence(text, *question, *view)}.html")
-    check_writable(path)
+    is_named = settings.output is not None  # the default name has a digest of all settings
+    check_new(path, overwrite=settings.overwrite or not is_named)
     maps = read_attention(
         settings.run,
         text,
@@ -149,6 +151,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
         print_phrase(N_("A decoder: no word sees what follows it."))
     if maps.unread:
         say(unread_note(maps.unread))
+    check_new(path, overwrite=settings.overwrite or not is_named)
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path
     console.print(str(written), soft_wrap=True)
 
@@ -196,6 +199,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
     from anaphora.commands.parts.shared import check_place_of_like_data, headline_of, held_output
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
+    from anaphora.report.page.sections import FIGURES
     from anaphora.runs.directory import load, results_folder
     from anaphora.runs.warm_start import holds_run
 
@@ -207,10 +211,14 @@ def draw_pictures(settings: AttentionQuery) -> None:
         check_place_of_like_data(run, settings, _ELSEWHERE)
     if named:
         check_writable(named)
+        for picture in sorted(named.parent.glob(f"{escape(named.stem)}_*{named.suffix}")):
+            figure = picture.name.removeprefix(f"{named.stem}_").split(".")[0]
+            if figure in FIGURES or figure.startswith(("heat_map", "pronoun_row", "row_")):
+                check_new(picture, settings.overwrite)
     default = (results_folder(settings.run) if run is None else run.directory) / "figures"
-    # Other settings have other names; those of the test split are shared with the report.
-    stem = named.stem if named else settings.results_name if settings.results_name != "test" else ""
-    with held_output(str(named.parent) if named else None, default, run or settings.run, _ELSEWHERE) as folder:
+    stem = named.stem if named else settings.results_name  # the report's figures have other names
+    folder = named.parent if named else default
+    with held_output(folder, run or settings.run, settings, {}, _ELSEWHERE):
         if run is None:
             drawings = [figures_of_other_model(settings)]
         elif settings.text is not None:
@@ -220,8 +228,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
                 headline = headline_of(run, settings, 0, progress)
             drawings = [partial(score_figures, headline), example_figures(headline)]
         for draw in drawings:
-            place = folder / f"{stem}_" if stem else folder
-            paths = save_in_languages(draw, place, formats, page_suffixes(settings.interface_language))
+            paths = save_in_languages(draw, folder / f"{stem}_", formats, page_suffixes(settings.interface_language))
             for path in paths:
                 console.print(str(path), soft_wrap=True)
 

@@ -21,6 +21,7 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.translation import _, in_language_of_messages, pgettext
+from anaphora.commands.parts.settings import Overwriting
 
 if TYPE_CHECKING:
     from anaphora.analysis.scores.coreference import Clusters
@@ -35,7 +36,7 @@ _MEASURES = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF-m", "ceaf_e": "CEAF-
 
 
 @dataclass(kw_only=True)
-class ClusterFiles:
+class ClusterFiles(Overwriting):
     """Settings of `anaphora coreference`, which reads two files with the same documents, one document per line."""
 
     any_model: ClassVar[bool] = True  # a transformers language model has no config.yaml
@@ -93,7 +94,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     from anaphora.data.corpora.clusters import cluster_documents
     from anaphora.data.corpora.division import existing_path
 
-    check_table(settings.output)
+    check_table(settings)
     key = cluster_documents(existing_path(settings.key, setting="key"), settings.key_ends, "key_ends")
     if settings.run is None:
         path = existing_path(settings.response, setting="response")
@@ -107,7 +108,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
     rows = [{"measure": name, "recall": it.recall, "precision": it.precision, "f1": it.f1} for name, it in measured]
     rows.append({"measure": "conll", "recall": None, "precision": None, "f1": scores.conll})
     _print_scores(rows, len(pairs))
-    write_table(settings.output, rows)
+    write_table(settings, rows)
     return rows
 
 
@@ -116,18 +117,19 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
     from tqdm import tqdm
 
     from anaphora.base.console import say
-    from anaphora.base.files import check_writable, write_text
+    from anaphora.base.files import check_new, write_text
     from anaphora.commands.parts.shared import open_run_or_model
 
     path = Path(settings.response)
-    check_writable(path)
     if path.exists() and path.samefile(settings.key):
         raise UserError(f"response ({path}) is the key, which would be overwritten; name another file")
+    check_new(path, settings.overwrite)
     model = open_run_or_model(name, settings.trainer)
     documents = [
         document.with_clusters(_predicted_clusters(model, document, settings.forms, settings.words))
         for document in tqdm(key, unit=pgettext("unit of progress", "text"), mininterval=1)
     ]
+    check_new(path, settings.overwrite)
     write_text(path, "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in documents))
     say(_("clusters {path}").format(path=path))
     return documents

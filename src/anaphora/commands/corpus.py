@@ -9,15 +9,14 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import combinations, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_text
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings import data as data_settings
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ _COUNTS, _SHORTCUTS = "counts.csv", "shortcuts.csv"
 
 
 @dataclass(kw_only=True)
-class CorpusDescription:
+class CorpusDescription(Overwriting):
     """Settings of `anaphora corpus`."""
 
     data: data_settings.Data = field(default_factory=data_settings.ControlledCorpus)
@@ -50,11 +49,19 @@ def corpus(settings: CorpusDescription) -> None:
     With `output`, the tables, the items and a dataset card are written to this folder.
 
     Raises:
-        UserError: the corpus cannot be read, or files that this command did not write would be overwritten.
+        UserError: the corpus cannot be read, or other files would be overwritten (`claimed`).
     """
-    if settings.output is not None:
-        _check_folder(settings.output)
-    with locked_directory(Path(settings.output)) if settings.output else nullcontext():
+    if settings.output is None:
+        _describe(settings)
+        return
+    from anaphora.commands.parts.shared import data_settings as settings_of_data
+    from anaphora.report.cards import CARD
+    from anaphora.runs.directory import claimed
+
+    folder = Path(settings.output)
+    names = (CARD, _COUNTS, _SHORTCUTS, *(f"{split}.parquet" for split in data_settings.SPLITS))
+    about = settings_of_data(settings.data)
+    with locked_directory(folder), claimed(folder, dict.fromkeys(names, about), settings):
         _describe(settings)
 
 
@@ -249,17 +256,6 @@ def text_table(splits: Mapping[str, Sequence[Text]]) -> list[dict[str, Any]]:
     return counts
 
 
-def _check_folder(output: str) -> None:
-    """Check that this command would overwrite no files in the output folder except its own."""
-    from anaphora.report.cards import CARD, is_corpus_card
-
-    folder = Path(output)
-    names = (CARD, _COUNTS, _SHORTCUTS, *(f"{split}.parquet" for split in data_settings.SPLITS))
-    there = [name for name in names if (folder / name).exists()]
-    if there and not (CARD in there and is_corpus_card((folder / CARD).read_text(encoding="utf-8", errors="replace"))):
-        raise UserError(f"output ({output}) holds another {there[0]}, which would be overwritten; name another folder")
-
-
 def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
     """Write the counts, the items as Parquet, and a dataset card with the splits, if `output` is set."""
     from anaphora.data.records import item_columns
@@ -276,7 +272,6 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
         if value not in (None, []):
             chosen[f"data.{name}"] = value if name == "path" else json.dumps(value, ensure_ascii=False)
     card = corpus_card(chosen, _terms(settings.data), corpus.filled_splits, columns, counts)
-    # The card is written first: it marks the folder as this command's own, even if the rest is interrupted.
     write_text(folder / CARD, card)
     write_csv(folder / _COUNTS, counts)
     for split in data_settings.SPLITS:

@@ -10,10 +10,11 @@ from typing import Any
 
 from anaphora.base.device import Device
 from anaphora.base.translation import _
+from anaphora.commands.parts.settings import Overwriting
 
 
 @dataclass(kw_only=True)
-class CrossValidation:
+class CrossValidation(Overwriting):
     """Settings of `anaphora cross_validate`."""
 
     runs: list[str] = field(default_factory=list)  # one or more runs for each fold, such as `outputs/dpr_*`
@@ -43,7 +44,7 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
     from anaphora.commands.parts.shared import check_table, load_runs, write_table
     from anaphora.commands.parts.tables import print_answers
 
-    check_table(settings.output)
+    check_table(settings)
     runs = load_runs(settings.runs, settings.trainer)
     check_folds(runs)
     with working(_("reading the data")) as progress:
@@ -54,5 +55,5 @@ def cross_validate(settings: CrossValidation) -> list[dict[str, Any]]:
         data=source.kind, folds=fold_count(runs[0]), runs=len(items.answers)
     )
     print_answers(rows, title)
-    write_table(settings.output, rows)
+    write_table(settings, rows)
     return rows

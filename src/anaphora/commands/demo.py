@@ -6,6 +6,7 @@ Example: anaphora demo name=smoke trainer=smoke data.train_items=300 data.test_i
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
@@ -29,12 +30,13 @@ def demo(config: Config) -> float | None:
     from anaphora.base.console import working
     from anaphora.commands.attention import example_figures
     from anaphora.commands.parts.pages import write_pages
-    from anaphora.commands.report import Report
+    from anaphora.commands.parts.shared import result_settings
+    from anaphora.commands.report import Report, evidence_results, page_results
     from anaphora.model.mixer import NO_MAPS
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
     from anaphora.report.terminal import print_headline, print_phrase, print_verdict
-    from anaphora.runs.directory import RunFiles, locked_run, objective
+    from anaphora.runs.directory import RunFiles, claimed, locked_run, objective
     from anaphora.training.reuse import load_or_train
 
     if isinstance(config.data, TextCorpus):
@@ -49,10 +51,18 @@ def demo(config: Config) -> float | None:
     run = load_or_train(replace(config, name=name), "choose another name=")
     directory, layout = run.directory, RunFiles(run.directory)
     settings = Report(run=str(directory))
-    with locked_run(directory), working(_("reading the data")) as progress:
+    results = evidence_results(directory, run, settings) | page_results(directory, [run], settings)
+    rows = directory / "attention"
+    no_choice: dict[str, Any] = {"items": None, "words": [], "chunk_tokens": None}  # as `anaphora extract` has them
+    with (
+        locked_run(directory),
+        claimed(directory, results, settings, way_out := "choose another name="),
+        claimed(rows, {"test.parquet": result_settings(rows, run, settings) | no_choice}, settings, way_out),
+        working(_("reading the data")) as progress,
+    ):
         measured = gather_evidence(run, settings, progress)
         progress(_("writing rows and figures"))
-        write_attention_rows(directory / "attention" / "test.parquet", measured.headline.capture.records)
+        write_attention_rows(rows / "test.parquet", measured.headline.capture.records)
         suffixes = page_suffixes(settings.interface_language)
         save_in_languages(example_figures(measured.headline), layout.figures, settings.formats, suffixes)
         [page] = write_pages([measured], settings)
@@ -60,6 +70,6 @@ def demo(config: Config) -> float | None:
     print_verdict(measured.evidence)
     print_phrase(N_("numbers   {path}"), path=layout.metrics)
     print_phrase(N_("figures   {path}"), path=layout.figures)
-    print_phrase(N_("rows      {path}"), path=directory / "attention")
+    print_phrase(N_("rows      {path}"), path=rows)
     print_phrase(N_("report    {path}"), path=page)
     return objective(directory, config.objective) if is_sweep_job() else None

@@ -46,9 +46,8 @@ class Evaluation(RunHead):
     contrast: str | None = None
     # With several runs, number of folds, by group, into which the items are divided to fit shortcuts; by default 5.
     folds: int | None = None
-    # Split on which the probabilities of a run's answers are calibrated, `train`, `dev` or `test`: one temperature per
-    # language is written to `calibration.json` in the run directory. The calibration error on `split` before and after
-    # calibration is printed.
+    # Split on which the probabilities of a run's answers are calibrated, `train`, `dev` or `test`: a temperature per
+    # language goes to `calibration.json` in the run directory; the error on `split`, before and after, is printed.
     calibrate: str | None = None
     output: str | None = None  # folder for the files, by default in the run directory; with several runs a CSV file
 
@@ -72,14 +71,13 @@ class Evaluation(RunHead):
 def evaluate(settings: Evaluation) -> None:
     """Predict the antecedents in a split, or the labels of its texts; print and write predictions and accuracies.
 
-    If the data are a text corpus and the run has no prediction head, only the perplexity is printed. With `runs`, the
-    accuracies of several runs are compared instead.
+    For texts and a run without a prediction head, only the perplexity is printed. With `runs`, several are compared.
 
     Raises:
         UserError: results on other data would be written among those on the run's own data, `calibrate` or `layer` is
             set for texts, or `output` for a perplexity. Also the errors of `evaluate_{runs,examples,texts}`.
     """
-    from anaphora.commands.parts.shared import check_place_of_like_data, held_output
+    from anaphora.commands.parts import shared
     from anaphora.runs.directory import load
 
     if settings.runs:
@@ -88,12 +86,15 @@ def evaluate(settings: Evaluation) -> None:
     run = load(settings.run, settings.trainer)
     of_texts = isinstance(settings.data or run.config.data, TextCorpus)
     only_printed = of_texts and isinstance(run.config.task.prediction, NoPrediction)  # a perplexity
+    folder = shared.output_folder(settings.output, run.directory / "evaluation")
+    about = shared.result_settings(folder, run, settings)
+    results = {} if only_printed else {f"{settings.results_name}_answers.json": about}
     if not only_printed:
-        check_place_of_like_data(run, settings)
-    with held_output(settings.output, run.directory / "evaluation", run) as folder:
-        for name, is_unused in (("calibrate", of_texts), ("layer", of_texts), ("output", only_printed)):
-            if is_unused and (value := getattr(settings, name)) is not None:
-                raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
+        shared.check_place_of_like_data(run, settings)
+    for name, is_unused in (("calibrate", of_texts), ("layer", of_texts), ("output", only_printed)):
+        if is_unused and (value := getattr(settings, name)) is not None:
+            raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
+    with shared.held_output(folder, run, settings, results), shared.held_calibration(folder, run, settings):
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
 
 
@@ -107,21 +108,20 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
     from anaphora.analysis.tasks.cross_validation import require_same_recipe
     from anaphora.commands.parts.shared import check_table, load_runs, write_table
 
-    check_table(settings.output)
+    check_table(settings)
     runs = load_runs(settings.runs, settings.trainer)
     require_same_recipe(runs)
     of_labels = isinstance(runs[0].config.task.prediction, Label)
     rows = (compare_labels if of_labels else compare_answers)(runs, settings)
-    write_table(settings.output, rows)
+    write_table(settings, rows)
     return rows
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
 
-    The answers are written to `<name>_answers.json`, where the name is `results_name` of the settings. If the model has
-    attention maps, the accuracy of the answers and the scores of one attention head, by template, are written to
-    `<name>_templates.csv`. If the run does not predict antecedents, the answers are null.
+    The answers go to `<name>_answers.json` (`settings.results_name`); they are null if the run does not predict any. If
+    the model has attention maps, accuracy and the scores of one head, by template, go to `<name>_templates.csv`.
 
     Raises:
         UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, one_of
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, write_json
+from anaphora.base.files import check_new, write_json
 from anaphora.base.language import LANGUAGES, language_of
 from anaphora.base.translation import _, environment_language, spoken_in
-from anaphora.commands.parts.settings import check_sentence
+from anaphora.commands.parts.settings import Overwriting, check_sentence
 from anaphora.explain import EXAMPLES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _DEFAULT_OUTPUT = "outputs/explain"
 
 
 @dataclass(kw_only=True)
-class Explanation:
+class Explanation(Overwriting):
     """Settings of `anaphora explain`: a built-in example, your own matrices, or a sentence for a trained run."""
 
     example: str | None = None  # a built-in example; `list` lists them
@@ -113,7 +113,7 @@ def explain(settings: Explanation) -> None:
         return
     form = settings.shown_as
     if form in ("page", "json"):
-        check_writable(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"))
+        check_new(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"), settings.overwrite)
     walk = build_walkthrough(settings)
     if form in ("short", "terminal"):
         from anaphora.explain.output import print_forms, print_summary, print_walkthrough
@@ -127,6 +127,7 @@ def explain(settings: Explanation) -> None:
         return
     ending = {"page": "html", "json": "json"}[form]
     path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{_name(settings, walk)}_{walk.language}.{ending}")
+    check_new(path, overwrite=settings.overwrite or settings.output is None)  # the default name has all settings
     if form == "json":
         write_json(path, walk.plain())
     else:

@@ -15,8 +15,9 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
 from anaphora.base.errors import UserError
-from anaphora.base.files import atomic_directory, check_writable, write_json, write_text
+from anaphora.base.files import atomic_directory, check_new, check_writable, write_json, write_text
 from anaphora.base.language import LANGUAGES
+from anaphora.commands.parts.settings import Overwriting
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.vocabulary import CLS, MASK, PADDING, SPECIAL_TOKENS, UNKNOWN
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class Export:
+class Export(Overwriting):
     """Settings of `anaphora export`."""
 
     run: str = "outputs/demo"  # the run directory
@@ -47,6 +48,8 @@ class Export:
         one_of("format", self.format, ("bert", "anaphora", "page"))
         if self.format == "page":
             file_ending("output", self.output, *PAGE_ENDINGS)
+        elif self.overwrite:
+            raise ValueError("overwrite (true) is only for format=page; a folder must be new or empty")
         if self.format != "bert" and self.output_layer is not None:
             raise ValueError(f"output_layer ({str(self.output_layer).lower()}) is only for format=bert")
         if self.format != "anaphora" and self.licence is not None:
@@ -66,7 +69,10 @@ def export(settings: Export) -> Path:
     output, is_page = Path(settings.output), settings.format == "page"
     if not is_page and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UserError(f"output ({settings.output}) is not empty; name a new folder")
-    check_writable(output if is_page else output / CONFIG)
+    if is_page:
+        check_new(output, settings.overwrite)
+    else:
+        check_writable(output / CONFIG)
     run = load(settings.run)
     if settings.format == "anaphora" and run.is_pretrained:
         raise UserError(
@@ -76,6 +82,7 @@ def export(settings: Export) -> Path:
     if is_page:
         from anaphora.api.browser.page import write_browser_page
 
+        check_new(output, settings.overwrite)
         write_browser_page(output, run)
     elif settings.format == "bert":
         _write_bert(run, settings, output)

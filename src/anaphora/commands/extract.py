@@ -69,16 +69,15 @@ def extract(settings: Extraction) -> None:
     """Write the attention rows of every layer and head as Parquet, by default to the folder `attention` of the run.
 
     The items are written to `*_items.jsonl` and, for the pronouns of a split, their scores to `*_scores.parquet`. Files
-    of an earlier command with the same items, weights, code and settings are reused; rows of the same data with other
-    settings are not overwritten.
+    of an earlier command with the same items, weights, code and settings are reused.
 
     Raises:
         UserError: rows of other data would be mixed with those of the run's own data, a setting applies only to texts
             without annotated pronouns, none of `words` occurs in any text, the split is empty or too small for the
-            shards, the sentence is invalid, the file holds rows with other settings, a text is too long for the model,
-            or the model has no attention maps. Also the errors of `held_output`.
+            shards, the sentence is invalid, a text is too long for the model, or the model has no attention maps. Also
+            the errors of `held_output`.
     """
-    from anaphora.commands.parts.shared import check_folder_name, check_place_of_other_data, held_output
+    from anaphora.commands.parts import shared
     from anaphora.data.own_sentence import name_of_sentence
     from anaphora.runs.directory import load
 
@@ -86,7 +85,7 @@ def extract(settings: Extraction) -> None:
         _check_words(settings, settings.data)
     run = load(settings.run, settings.trainer)
     if settings.text is None:
-        check_place_of_other_data(run, settings)
+        shared.check_place_of_other_data(run, settings)
     bytes_before = _resident_bytes()
     name = settings.split
     if settings.text is not None:
@@ -94,10 +93,12 @@ def extract(settings: Extraction) -> None:
         language = [] if settings.language is None else [settings.language]
         name = f"sentence_{name_of_sentence(settings.text, *asked, settings.words, settings.chunk_tokens, *language)}"
     number, count = settings.part
-    if settings.output:
-        check_folder_name(settings.output)
-    place = Path(settings.output) if settings.output else run.directory / "attention"
-    with held_output(None, place / f"shard_{number}_of_{count}" if settings.shard else place, run) as folder:
+    place = shared.output_folder(settings.output, run.directory / "attention")
+    folder = place / f"shard_{number}_of_{count}" if settings.shard else place
+    about = shared.result_settings(folder, run, settings, "items", "words", "chunk_tokens")
+    # The name of a file on a sentence has a digest of all settings.
+    results = {f"{name}.parquet": about} if settings.text is None else {}
+    with shared.held_output(folder, run, settings, results):
         _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, bytes_before)
 
 
@@ -149,8 +150,6 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
     if about is not None and stored == about and all(each.exists() for each in files):
         say(_("{path}: written already, from the same items and weights").format(path=path))
         return
-    if about is not None and isinstance(stored, dict):
-        _check_settings(path, stored, about)
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
     shape = dict(zip(("layers", "heads"), extractor.shape, strict=True))
@@ -196,18 +195,6 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
         duration=duration_text(time.perf_counter() - begun),
         memory=memory,
     )
-
-
-def _check_settings(path: Path, stored: Mapping[str, Any], about: Mapping[str, Any]) -> None:
-    """Check that the rows in a file are not of the same data with other settings; such rows are not overwritten."""
-    if stored.get("data") != about["data"]:
-        return
-    for name in ("items", "words", "chunk_tokens"):
-        if name in stored and stored[name] != about[name]:
-            raise UserError(
-                f"{path} holds the rows with {name}={stored[name]}, which would be overwritten; rows with "
-                f"{name}={about[name]} need a folder of their own, e.g. output=outputs/other"
-            )
 
 
 def _about(run: Run, selection: Selection, extractor: Extractor, settings: Extraction) -> Mapping[str, Any] | None:

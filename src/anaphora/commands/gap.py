@@ -16,6 +16,7 @@ from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
+from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings.data import SPLITS, Data, ExternalCorpus, Gap
 from anaphora.settings.model.prediction import NoPrediction
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class NameDecisions:
+class NameDecisions(Overwriting):
     """Settings of `anaphora gap`, which scores decisions on whether a pronoun refers to each of two names."""
 
     runs: list[str] = field(default_factory=list)  # fine-tuned runs, one for each seed, such as `outputs/gap_*`
@@ -91,7 +92,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     from anaphora.runs.directory import load
     from anaphora.runs.items import corpus_of
 
-    check_table(settings.output)
+    check_table(settings)
     runs = load_runs(settings.runs, settings.trainer)
     check_names_differ(runs)
     for run in runs:
@@ -128,7 +129,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     print_decisions(title, rows, [run.name for run in runs])
     if evaluation is not None and settings.exchanged:
         _print_exchange_gain(evaluation)
-    write_table(settings.output, rows)
+    write_table(settings, rows)
     return rows
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from anaphora.analysis.evidence.plan import EvidencePlan
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
@@ -21,6 +21,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_, _, environment_language
+from anaphora.commands.parts.settings import Overwriting
 from anaphora.runs.presence import run_directories
 from anaphora.settings.data import ControlledCorpus, Data
 from anaphora.settings.typed import construct
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
-class Report(EvidencePlan):
+class Report(EvidencePlan, Overwriting):
     """Settings of `anaphora report`: a report on one run or several, or an atlas of models."""
 
     any_model: ClassVar[bool] = True  # a transformers model has no config.yaml
@@ -130,11 +131,11 @@ def report(settings: Report) -> list[Path]:
     from anaphora.commands.parts.pages import page_folder, write_pages
     from anaphora.commands.parts.shared import check_names_differ, is_of_transformers, print_unread
     from anaphora.report.terminal import print_comparison, print_phrase, print_undecided, print_verdict
-    from anaphora.runs.directory import load, locked_run
+    from anaphora.runs.directory import claimed, load, locked_run
 
     if settings.output and Path(settings.output).suffix == ".csv":
         settings.check_unused("a table", *_OF_PAGES, *_OF_ATLASES, "items", "untrained", "interface_language")
-        return [compare(run_directories(settings.runs), settings.output, settings.split)]
+        return [compare(run_directories(settings.runs), settings)]
     if settings.data or settings.corpora or any(is_of_transformers(name) for name in settings.models):
         from anaphora.commands.parts.atlas import draw_atlas
 
@@ -148,8 +149,12 @@ def report(settings: Report) -> list[Path]:
     evidence = []
     places = [evidence_folder(run, settings) for run in runs]
     with ExitStack() as held:
-        for place in {folder.resolve(): folder for folder in (*places, page_folder(runs, settings))}.values():
+        page = page_folder(runs, settings)
+        for place in {folder.resolve(): folder for folder in (*places, page)}.values():
             held.enter_context(locked_run(place))
+        for run, place in zip(runs, places, strict=True):
+            held.enter_context(claimed(place, evidence_results(place, run, settings), settings, "set overwrite=true"))
+        held.enter_context(claimed(page, page_results(page, runs, settings), settings))
         for run, place in zip(runs, places, strict=True):
             with working(_("{run}: reading the data").format(run=run.name)) as progress:
                 evidence.append(gather_evidence(run, settings, progress, place))
@@ -168,7 +173,38 @@ def report(settings: Report) -> list[Path]:
     return pages
 
 
-def compare(runs: Sequence[str], output: str, split: str) -> Path:
+def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict[str, Any]]:
+    """Return the settings that determine the scores of a run and the further evidence on it, as in `claimed`."""
+    from anaphora.analysis.evidence.storage import HEADS_TABLE, metrics_path
+    from anaphora.commands.parts.shared import result_settings
+
+    about = result_settings(folder, run, settings)
+    scores = {
+        "items": None,
+        "layer": None,
+        "head": None,
+        "untrained": settings.untrained,
+    }  # as `anaphora score` has them
+    evidence = {"items": settings.items, "untrained": settings.untrained, "protocol.alpha": settings.protocol.alpha}
+    return {
+        metrics_path(Path(), settings.split).name: about | scores,
+        HEADS_TABLE: about | {"items": None},
+        f"tables/verdict_{settings.split}.csv": about | evidence,
+    }
+
+
+def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[str, dict[str, Any]]:
+    """Return the runs of a page, as in `claimed`; the page shows their stored evidence."""
+    from anaphora.commands.parts.pages import page_stem
+    from anaphora.commands.parts.shared import result_settings
+
+    about = [result_settings(folder, run, settings) for run in runs]
+    return {
+        f"{page_stem(settings.split)}.html": about[0] if len(runs) == 1 else {"runs": [one["run"] for one in about]}
+    }
+
+
+def compare(runs: Sequence[str], settings: Report) -> Path:
     """Print the median, lowest and highest value of every stored score over several runs, and write them as CSV.
 
     Raises:
@@ -179,15 +215,15 @@ def compare(runs: Sequence[str], output: str, split: str) -> Path:
     from anaphora.commands.parts.shared import check_table, scored_evidence, write_table
     from anaphora.report.terminal import print_comparison
 
-    check_table(output)
+    check_table(settings)
     if len(runs) < 2:
-        raise UserError(f"runs ({list(runs)}) must name at least two run directories for the table {output}")
-    rows = compare_runs([scored_evidence(run, split) for run in runs])
+        raise UserError(f"runs ({list(runs)}) must name at least two run directories for the table {settings.output}")
+    rows = compare_runs([scored_evidence(run, settings.split) for run in runs])
     if not rows:
         raise UserError(f"runs ({list(runs)}): none of them has scores of main items")
     print_comparison(rows)
-    write_table(output, [row.to_row() for row in rows])
-    return Path(output)
+    write_table(settings, [row.to_row() for row in rows])
+    return Path(settings.output or "")
 
 
 def evidence_folder(run: Run, settings: Report) -> Path:

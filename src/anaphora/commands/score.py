@@ -6,7 +6,8 @@ Example: anaphora score run=outputs/demo untrained=5
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from anaphora.base.checks import at_least
 from anaphora.base.translation import _
@@ -15,6 +16,7 @@ from anaphora.settings.data import NoData
 
 if TYPE_CHECKING:
     from anaphora.analysis.evidence.headline import Measurement
+    from anaphora.runs.directory import Run
 
 
 @dataclass(kw_only=True)
@@ -47,7 +49,8 @@ def score(settings: Scoring) -> Measurement:
         return score_transformers(settings)
     run = load(settings.run, settings.trainer)
     shared.check_place_of_like_data(run, settings)
-    with shared.held_output(settings.output, run.directory, run) as folder:
+    folder = shared.output_folder(settings.output, run.directory)
+    with shared.held_output(folder, run, settings, results_of(folder, run, settings)):
         with working(_("reading the data")) as progress:
             headline = shared.headline_of(run, settings, settings.untrained, progress, keep_rows=False)
         write_evidence(headline, folder)
@@ -55,6 +58,22 @@ def score(settings: Scoring) -> Measurement:
     print_undecided(headline.capture.answers)
     shared.print_unread(headline.unread)
     return headline
+
+
+def results_of(folder: Path, model: Run | str, settings: Scoring) -> dict[str, dict[str, Any]]:
+    """Return the settings that determine the scores of a model, as in `claimed`.
+
+    The development items, on which all heads are measured, are the same for each split.
+    """
+    from anaphora.analysis.evidence.storage import HEADS_TABLE, metrics_path
+    from anaphora.commands.parts.shared import result_settings
+
+    return {
+        metrics_path(Path(), settings.split).name: result_settings(
+            folder, model, settings, "items", "layer", "head", "untrained"
+        ),
+        HEADS_TABLE: result_settings(folder, model, settings, "items"),
+    }
 
 
 def score_transformers(settings: Scoring) -> Measurement:
@@ -69,12 +88,13 @@ def score_transformers(settings: Scoring) -> Measurement:
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
     from anaphora.base.console import say, working
-    from anaphora.commands.parts.shared import held_output, named_head, print_unread
+    from anaphora.commands.parts.shared import held_output, named_head, output_folder, print_unread
     from anaphora.report.terminal import print_causal, print_headline
     from anaphora.runs.directory import results_folder
 
     model = open_any(settings.run, device=settings.trainer)
-    with held_output(settings.output, results_folder(settings.run), settings.run) as folder:
+    folder = output_folder(settings.output, results_folder(settings.run))
+    with held_output(folder, settings.run, settings, results_of(folder, settings.run, settings)):
         with working(_("reading the data")) as progress:
             scores = score_on(
                 model,

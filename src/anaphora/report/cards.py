@@ -111,11 +111,6 @@ def corpus_card(
     return "\n\n".join(parts) + "\n"
 
 
-def is_corpus_card(text: str) -> bool:
-    """Return whether a text begins like a card written by `corpus_card`."""
-    return text.startswith("---\nconfigs: ")
-
-
 def _front_matter(fields: Mapping[str, object]) -> str:
     # JSON is valid YAML, and its quotes allow a colon in a name.
     lines = (f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items() if value)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ import torch
 
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.files import file_digest, locked_directory, read_json, write_text
+from anaphora.base.files import file_digest, locked_directory, read_json, write_json, write_text
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.tensors import read_arrays, write_arrays
 from anaphora.data.tokens.tokenizer import Tokenizer
@@ -30,6 +31,8 @@ from anaphora.settings.model.prediction import NoPrediction
 from anaphora.settings.run import Config, config_yaml
 from anaphora.settings.training import Task
 
+WRITTEN = "written.json"
+"""Name of the file that says with which settings each result in a folder was written."""
 _TOKENIZER = "tokenizer.json"
 _WEIGHT_TYPES = (np.float32, np.float16)
 
@@ -125,6 +128,68 @@ def locked_run(directory: Path) -> Iterator[None]:
         if layout.config.exists() and layout.weights.exists():
             shutil.rmtree(layout.checkpoints, ignore_errors=True)
         yield
+
+
+@contextmanager
+def claimed(
+    folder: Path,
+    results: Mapping[str, Mapping[str, Any]],
+    settings: Any,
+    way_out: str = "name another folder with output=, or set overwrite=true",
+) -> Iterator[None]:
+    """Check that results may be written to a folder, and record in `written.json` with which settings they are written.
+
+    This is the rule of all commands: a result replaces only a result with the same settings, unless `overwrite` is set.
+    In a folder that `output` names, a file without a record may be somebody's own and is not replaced either. The
+    caller locks the folder. If the `with` block fails, the record of a result that it has not written stays as it was.
+
+    Args:
+        results: the settings that determine each result, by name; the keys are paths in the folder.
+        settings: settings of the command, with `output` and `overwrite`.
+        way_out: end of the error message.
+
+    Raises:
+        UserError: a result would replace another one, or the record cannot be written.
+    """
+    try:
+        stored: dict[str, Any] = read_json(folder / WRITTEN, {str: {str: object}})
+    except (FileNotFoundError, UserError):  # without a record, or with a damaged one
+        stored = {}
+    is_named = settings.output is not None and folder.resolve().is_relative_to(Path(settings.output).resolve())
+    new: dict[str, dict[str, Any]] = json.loads(json.dumps(results))
+    for result, now in new.items():
+        if settings.overwrite or not (folder / result).exists():
+            continue
+        if result not in stored and is_named:
+            raise UserError(f"{folder / result} exists, and {folder / WRITTEN} does not say what it is; {way_out}")
+        before = stored.get(result, now)
+        for name in {**now, **before}:
+            if before.get(name) != now.get(name):
+                # As the settings are typed, where null is no value.
+                old, other = (
+                    value if isinstance(value := it.get(name), str) else json.dumps(value) for it in (before, now)
+                )
+                raise UserError(
+                    f"{folder / result} holds the results with {name}={old}, which would be overwritten by those with "
+                    f"{name}={other}; {way_out}"
+                )
+    if stored != stored | new:
+        write_json(folder / WRITTEN, stored | new)
+    times = {result: _written_at(folder / result) for result in new}
+    try:
+        yield
+    except BaseException:
+        untouched = {result for result in new if _written_at(folder / result) == times[result]}
+        kept = stored | {result: now for result, now in new.items() if result not in untouched}
+        if not kept:
+            (folder / WRITTEN).unlink(missing_ok=True)
+        elif kept != stored | new:
+            write_json(folder / WRITTEN, kept)
+        raise
+
+
+def _written_at(path: Path) -> int | None:
+    return path.stat().st_mtime_ns if path.exists() else None
 
 
 def tidy(directory: Path) -> None:

@@ -31,6 +31,8 @@ from anaphora.settings.model.attention import heads_of
 if TYPE_CHECKING:
     from anaphora.analysis.evidence.headline import Headline, Measurement
 
+HEADS_TABLE = "tables/heads_dev.csv"
+"""Table of the heads on the development split, which all splits of a run share."""
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "head_is_supervised", "levels", "encoder"),
@@ -254,7 +256,7 @@ def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64
 
 
 def _development_table(folder: Path) -> Path:
-    return folder / "tables" / "heads_dev.csv"
+    return folder / HEADS_TABLE
 
 
 def _digest(path: Path) -> str:

@@ -23,13 +23,13 @@ from anaphora.base.console import Progress, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.base.translation import N_, _, in_language_of_messages, spoken_in
-from anaphora.commands.parts.shared import open_models
+from anaphora.commands.parts.shared import data_settings, location, open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entries import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.page.elements import table_of
 from anaphora.report.terminal import print_phrase, print_text_table
-from anaphora.runs.directory import locked_run
+from anaphora.runs.directory import claimed, locked_run
 from anaphora.runs.items import EvaluationSplits, analysis_code_digest, weights_digest
 from anaphora.settings.data import CoreferenceCorpus, Data, Gap
 
@@ -51,7 +51,13 @@ def draw_atlas(settings: Report) -> Path:
     # Measuring takes minutes, so models and corpora that cannot be read are rejected first.
     models = open_models(settings.models, settings.trainer)
     folder, sources = settings.atlas_folder, settings.sources()
-    with locked_run(folder), working(_("reading the data")) as progress:
+    about = {name: getattr(settings, name) for name in ("corpora", "split", "items", "untrained", "causal_items")}
+    about |= {"runs": [location(name) for name in settings.models], **data_settings(next(iter(sources.values())))}
+    with (
+        locked_run(folder),
+        claimed(folder, {"atlas.html": about}, settings),
+        working(_("reading the data")) as progress,
+    ):
         splits = {name: read_splits(source, settings.split, settings.items) for name, source in sources.items()}
         entries = []
         for corpus, items in splits.items():

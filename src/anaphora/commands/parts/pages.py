@@ -60,14 +60,13 @@ def page_folder(runs: Sequence[Run], settings: Report) -> Path:
 def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]:
     """Write the report on one or several runs, with figures and tables, as an HTML page in each requested language.
 
-    Outdated tables are removed. Outdated figures are removed too, unless the folder has a report on another split. The
-    paths of the pages, which link to one another, are returned.
+    Outdated tables and figures are removed. The paths of the pages, which link to one another, are returned.
     """
     for of_run in evidence:
         _write_tables(of_run.folder, of_run.evidence, settings.split)
     folder = page_folder([of_run.headline.run for of_run in evidence], settings)
     suffixes = page_suffixes(settings.interface_language)
-    stem = _page_stem(settings.split)
+    stem = page_stem(settings.split)
     pages = page_names(stem, suffixes)
     sentences = [
         explorer_entries(example_sentences(headline, settings.sentences, maps_of_run(headline)))
@@ -78,6 +77,7 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
     training = [training_record(of_run.headline.run.files.directory) for of_run in evidence]
     names = ", ".join(of_run.headline.run.name for of_run in evidence)
     drawn: set[Path] = set()
+    of_split = "" if settings.split == "test" else f"{stem}_"
     for language, page in pages.items():
         translations = other_pages(pages, language)
         with spoken_in(language):
@@ -96,11 +96,12 @@ def write_pages(evidence: Sequence[RunEvidence], settings: Report) -> list[Path]
         for name, of_page in figures.items():
             inside = folder / "figures" / (name if len(runs) > 1 else "")
             for figure_name, figure in of_page.items():
-                save_figure(figure, inside / f"{figure_name}{suffixes[language]}", settings.formats)
-                drawn.add(inside / figure_name)
+                path = inside / f"{of_split}{figure_name}"
+                save_figure(figure, path.with_name(f"{path.name}{suffixes[language]}"), settings.formats)
+                drawn.add(path)
     if len(pages) == 1:
         remove_translation(folder, stem, drawn)
-    _remove_outdated_figures(folder, pages.values(), drawn)
+    _remove_outdated_figures(drawn, of_split)
     _write_or_remove(folder / "tables" / f"divergence_{settings.split}.csv", divergence_rows(apart))
     return [folder / page for page in pages.values()]
 
@@ -152,13 +153,14 @@ def report_on_records(
         examples = example_sentences(measurement, len(whole), lambda number: {"raw": whole[number]}, whole.keys())
         page = report_run(name, measurement, evidence, {}, explorer_entries(examples))
         title = _("Pronouns and antecedents: {names}").format(names=name)
-        write_report(folder / f"{_page_stem(split)}.html", [page], title)
+        write_report(folder / f"{page_stem(split)}.html", [page], title)
         write_json(metrics_path(folder, split), evidence.to_json())
         _write_tables(folder, evidence, split)
     return evidence
 
 
-def _page_stem(split: str) -> str:
+def page_stem(split: str) -> str:
+    """Return the name of the page on a split, without suffix."""
     return "report" if split == "test" else f"report_{split}"
 
 
@@ -175,18 +177,16 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _remove_outdated_figures(folder: Path, pages: Collection[str], drawn: Collection[Path]) -> None:
-    """Remove figures of an earlier report that were not drawn again, unless the folder has a report on another split.
+def _remove_outdated_figures(drawn: Collection[Path], of_split: str) -> None:
+    """Remove figures of an earlier report that were not drawn again.
 
-    `pages` are the names of the new pages, and `drawn` the paths of the new figures, without suffixes.
+    `drawn` are the paths of the new figures, without suffixes, and `of_split` is what their names begin with.
     """
-    if any(other.name not in pages for other in folder.glob("report*.html")):
-        return
     for inside in {figure.parent for figure in drawn}:
         for name in FIGURES:
-            if inside / name not in drawn:
+            if inside / f"{of_split}{name}" not in drawn:
                 for end in (f"{suffix}.{form}" for suffix in ("", ".zh") for form in FIGURE_FORMATS):
-                    (inside / f"{name}{end}").unlink(missing_ok=True)
+                    (inside / f"{of_split}{name}{end}").unlink(missing_ok=True)
 
 
 def report_run(

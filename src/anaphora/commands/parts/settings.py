@@ -13,7 +13,14 @@ from anaphora.settings.data import SPLITS, Data
 
 
 @dataclass(kw_only=True)
-class RunItems:
+class Overwriting:
+    """Setting of a command that writes results or a file."""
+
+    overwrite: bool = False  # replace results with other settings, or the file that `output` names
+
+
+@dataclass(kw_only=True)
+class RunItems(Overwriting):
     """Settings of a command that analyses a run on the items of a split."""
 
     run: str = "outputs/demo"  # a run directory, a folder of pretrained weights, or hf://owner/name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,7 +20,7 @@ from anaphora.base.checks import file_ending
 from anaphora.base.console import Progress, say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, write_csv
+from anaphora.base.files import check_new, stored_settings, write_csv
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
@@ -30,13 +30,13 @@ from anaphora.data.tokens.words import UnreadMentions
 from anaphora.model.mixer import NO_MAPS
 from anaphora.report.numbers import duration_text
 from anaphora.runs import shipped
-from anaphora.runs.directory import Run, load, locked_run, results_folder
+from anaphora.runs.directory import Run, claimed, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
 from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
-from anaphora.runs.published import RUN_CONFIG
+from anaphora.runs.published import CALIBRATION, RUN_CONFIG
 from anaphora.runs.warm_start import holds_run, is_pretrained
-from anaphora.settings.data import TextCorpus
+from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.attention import heads_of
 
 if TYPE_CHECKING:
@@ -145,53 +145,110 @@ def holds_other_run(folder: Path, own: Path | None = None) -> bool:
     )
 
 
-def check_folder_name(output: str) -> None:
-    """Check that the name of an output folder does not end in the suffix of a file format, such as .csv."""
-    if Path(output).suffix in _ENDINGS_OF_FILES:
+def output_folder(output: str | None, default: Path) -> Path:
+    """Return the folder that the setting `output` names, by default `default`.
+
+    Raises:
+        UserError: the name of the folder ends in the suffix of a file format, such as .csv.
+    """
+    if output and Path(output).suffix in _ENDINGS_OF_FILES:
         raise UserError(f"output ({output}) must name a folder, not a file")
+    return Path(output) if output else default
 
 
 @contextmanager
-def held_output(output: str | None, default: Path, model: Run | str, place: str = "outputs/other") -> Iterator[Path]:
-    """Lock a command's output folder while its files are written, and yield the folder.
+def held_output(
+    folder: Path,
+    model: Run | str,
+    settings: Any,
+    results: Mapping[str, Mapping[str, Any]],
+    place: str = "outputs/other",
+) -> Iterator[None]:
+    """Lock a command's output folder and record its results (`claimed`) while its files are written.
 
     Args:
-        output: the command's setting `output`; None for the default folder.
-        default: folder that is used if `output` is not set.
         model: the run whose results are written, or the name of another model whose results are written.
+        settings, results: see `claimed`; `results` are those that the folder may hold with other settings.
         place: value of `output` that the error message suggests.
 
     Raises:
-        UserError: the folder belongs to another run, is locked by another process or is not writable, or its name ends
-            in the suffix of a file format, such as .csv.
+        UserError: the folder belongs to another run, is locked by another process, is not writable or holds other
+            results.
     """
-    folder = Path(output) if output else default
-    if output:
-        check_folder_name(output)
     # By default, results of pretrained weights or a model of the Hub go to outputs/<name>, which may be a run.
-    run = model if isinstance(model, Run) else None
-    is_trained_here = run is not None and run.origin is None and not run.is_pretrained
-    if holds_other_run(folder, run.directory if run is not None and is_trained_here else None):
-        name = model if run is None else run.name
+    if holds_other_run(folder, _own_directory(model)):
+        name = model if isinstance(model, str) else model.name
         raise UserError(
             f"{folder} holds the files of another run; files on {name} need a folder of their own, e.g. output={place}"
         )
-    with locked_run(folder):
-        yield folder
+    with locked_run(folder), claimed(folder, results, settings):
+        yield
 
 
-def check_table(output: str | None) -> None:
-    """Check that the output file of a command's table, if one is set, ends in .csv and can be written."""
-    if output:
-        file_ending("output", output, ".csv")
-        check_writable(Path(output))
+@contextmanager
+def held_calibration(folder: Path, run: Run, settings: Any) -> Iterator[None]:
+    """Lock the run directory and record the calibration (`claimed`) if `calibrate` is set; `folder` is locked already.
+
+    Raises:
+        UserError: the run directory is locked by another process, or holds another calibration.
+    """
+    if settings.calibrate is None:
+        yield
+        return
+    about = result_settings(run.directory, run, settings, "calibrate", "items")
+    is_held = folder.resolve() == run.directory.resolve()
+    with (
+        nullcontext() if is_held else locked_run(run.directory),
+        claimed(run.directory, {CALIBRATION: about}, settings, "set overwrite=true"),
+    ):
+        yield
 
 
-def write_table(output: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
+def _own_directory(model: Run | str) -> Path | None:
+    """Return the directory of a run that was trained on this machine; None for any other model."""
+    is_trained_here = isinstance(model, Run) and model.origin is None and not model.is_pretrained
+    return model.directory if isinstance(model, Run) and is_trained_here else None
+
+
+def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) -> dict[str, Any]:
+    """Return what determines a result in a folder, by name: the model, the data, and the settings in `names`.
+
+    The folder of a run, which may be renamed, holds no results of other runs.
+    """
+    own = _own_directory(model)
+    is_inside = own is not None and folder.resolve().is_relative_to(own.resolve())
+    about: dict[str, Any] = {} if is_inside else {"run": location(model if isinstance(model, str) else model.argument)}
+    own_data = data_settings(model.config.data) if isinstance(model, Run) else {}
+    data = data_settings(settings.data) if settings.data else own_data
+    about |= {"data": "the run's own"} if is_inside and data == own_data else data
+    return about | {name: getattr(settings, name) for name in names}
+
+
+def data_settings(data: Data) -> dict[str, Any]:
+    """Return the settings of data by their names in a command, with the whole path of a file or folder."""
+    about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
+    return about | ({"data.path": location(about["data.path"])} if about.get("data.path") else {})
+
+
+def location(name: str) -> str:
+    """Return the whole path of a file or folder; a name that is no path, such as one of the Hub, stays as it is."""
+    path = Path(name).expanduser()
+    return str(path.resolve()) if path.exists() else name
+
+
+def check_table(settings: Any) -> None:
+    """Check that the output file of a command's table, if one is set, ends in .csv, is new and can be written."""
+    if settings.output:
+        file_ending("output", settings.output, ".csv")
+        check_new(Path(settings.output), settings.overwrite)
+
+
+def write_table(settings: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the rows of a command's table to the CSV file `output`, if it is set, and print its path."""
-    if output:
-        write_csv(Path(output), rows)
-        say(_("table {path}").format(path=output))
+    if settings.output:
+        check_table(settings)
+        write_csv(Path(settings.output), rows)
+        say(_("table {path}").format(path=settings.output))
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:

@@ -217,15 +217,13 @@ def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
 def remove_translation(folder: Path, stem: str, drawn: Collection[Path] = ()) -> None:
     """Remove the Chinese page and the Chinese figures of an earlier bilingual report that a new page replaces.
 
-    A Chinese page without a link to the English page is not from a bilingual report and stays; so do the figures if the
-    folder has another Chinese page. `stem` is the page's name without extension. `drawn` are the figures of the new
-    page, without the suffixes for language and format.
+    A Chinese page without a link to the English page is not from a bilingual report and stays, with its figures. `stem`
+    is the page's name without extension. `drawn` are the figures of the new page, without the suffixes for language and
+    format.
     """
     page = folder / f"{stem}.zh.html"
     if page.is_file() and f'<a href="{stem}.html" lang="en" hreflang="en">'.encode() in page.read_bytes():
-        # Reports on two splits share figure files, so another Chinese page keeps them.
-        stale = drawn if list(folder.glob("*.zh.html")) == [page] else ()
-        for figure in stale:
+        for figure in drawn:
             for name in FIGURE_FORMATS:
                 figure.with_name(f"{figure.name}.zh.{name}").unlink(missing_ok=True)
         page.unlink()  # last, so that after an interruption the next command removes the rest

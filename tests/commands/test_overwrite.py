@@ -1,0 +1,200 @@
+"""Tests of the rule that a command replaces nothing but its own result with the same settings, unless it is told to."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anaphora.base.errors import UserError
+from anaphora.commands.parts.settings import RunItems
+from anaphora.runs.directory import WRITTEN, claimed
+
+Script = Callable[..., tuple[int, str, str]]
+SENTENCE = ("text=Anna met Tom before she left.", "pronoun=she", "candidates=[Anna,Tom]")
+FOLDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
+    "antecedents": (("untrained=0", "formats=[]"), ("split=train",), "antecedents.json"),
+    "corpus": ((), ("data.test_share=0.5",), "README.md"),
+    "evaluate": ((), (), "test_answers.json"),
+    "extract": ((), ("items=4",), "test.parquet"),
+    "report": (("untrained=0", "items=4", "sentences=1", "formats=[]"), (), "report.html"),
+    "score": (("untrained=0",), ("untrained=1",), "metrics.json"),
+}
+"""Commands that write to a folder: settings, other settings with which the same files are written, and one file."""
+FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "attention": (SENTENCE, ("page.html",)),
+    "attention of a head": ((*SENTENCE, "layer=0", "head=0"), ("head.png", "head_heat_map.png")),
+    "attention as a table": (SENTENCE, ("rows.parquet",)),
+    "evaluate": (("runs=[{run}]", "data=jsonl", "data.path={other}"), ("answers.csv",)),
+    "explain": (("example=by_hand", "form=json"), ("walk.json",)),
+    "export": (("format=page",), ("try.html",)),
+    "report": (("runs=[{run},{second}]",), ("seeds.csv",)),
+}
+"""Commands that write a file, with settings, the file that `output` names, and the first file that is written."""
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def other(table: Path, tmp_path: Path) -> Path:
+    """Return the table with other words in its texts."""
+    path = tmp_path / "other.jsonl"
+    path.write_text(table.read_text(encoding="utf-8").replace("went to", "ran to"), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_keeps_results_of_other_runs_and_settings_and_the_files_of_others(
+    name: str, own_run: Path, other: Path, tmp_path: Path, script: Script
+) -> None:
+    settings, changed, file = FOLDERS[name]
+    second = shutil.copytree(own_run, tmp_path / "second")
+    of_run = ("data=jsonl", f"data.path={other}") if name == "corpus" else (f"run={own_run}",)
+    of_other = ("data=jsonl", f"data.path={shutil.copy(other, tmp_path / 'copy.jsonl')}")
+    differently = [(*of_run, *changed)] if changed else []
+    differently.append(of_other if name == "corpus" else (f"run={second}",))
+    output = tmp_path / "out"
+    command = (name, f"output={output}", *settings)
+    assert script(*command, *of_run)[0] == 0
+    before = contents(output)
+    assert script(*command, *of_run)[0] == 0  # the same again
+    for arguments in differently:
+        status, _, err = script(*command, *arguments)
+        assert (status, err.count("\n")) == (2, 1), err
+        assert f"{output / file} holds the results with " in err and "set overwrite=true" in err
+    assert {path: path.read_bytes() for path in before} == contents(output)
+    status, _, err = script(*command, *differently[0], "overwrite=true")
+    assert status == 0, err
+    shutil.rmtree(output)
+    output.mkdir()
+    (output / file).write_text("mine")
+    status, _, err = script(*command, *of_run)
+    assert (status, err.count("\n")) == (2, 1) and f"{output / file} exists, and " in err
+    assert contents(output) == {output / file: b"mine"}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_exists_is_not_replaced_unless_that_is_wanted(
+    name: str, own_run: Path, other: Path, tmp_path: Path, script: Script
+) -> None:
+    settings, (output, *written) = FILES[name]
+    second = shutil.copytree(own_run, tmp_path / "second")
+    if name == "report":
+        for run in (own_run, second):
+            assert script("score", f"run={run}", "untrained=0")[0] == 0
+    of_run = () if {"evaluate", "explain", "report"} & {name} else (f"run={own_run}",)
+    command = (name.split()[0], f"output={tmp_path / output}", *of_run)
+    command += tuple(word.format(run=own_run, second=second, other=other) for word in settings)
+    path = tmp_path / (written[0] if written else output)
+    path.write_text("mine")
+    (tmp_path / "head_2_heat_map.png").write_text("mine")  # of no figure that is drawn
+    status, _, err = script(*command)
+    assert (status, err.count("\n")) == (2, 1)
+    assert err == f"error: {path} exists; name another file, or set overwrite=true to replace it\n"
+    assert path.read_text() == "mine"
+    status, _, err = script(*command, "overwrite=true")
+    assert status == 0, err
+    assert path.read_bytes() != b"mine" and (tmp_path / "head_2_heat_map.png").read_text() == "mine"
+
+
+@pytest.mark.parametrize("again", [("untrained=1",), ("untrained=0", "items=6"), ("layer=0", "head=1", "untrained=0")])
+def test_scores_with_other_settings_do_not_replace_those_in_a_run(
+    again: tuple[str, ...], own_run: Path, script: Script
+) -> None:
+    assert script("score", f"run={own_run}", "untrained=0")[0] == 0
+    before = contents(own_run)
+    status, _, err = script("score", f"run={own_run}", *again)
+    assert (status, err.count("\n")) == (2, 1) and f"{own_run / 'metrics.json'} holds the results with " in err
+    assert contents(own_run) == before
+    # The heads on the development split are those of all items, for each split.
+    status, _, err = script("score", f"run={own_run}", "untrained=0", "split=train", "items=6")
+    assert status == 2 and "heads_dev.csv holds the results with items=null" in err
+    assert script("score", f"run={own_run}", "untrained=0", "split=train")[0] == 0
+    assert {path: path.read_bytes() for path in before if path.name != WRITTEN}.items() <= contents(own_run).items()
+    assert script("score", f"run={own_run}", *again, "overwrite=true")[0] == 0
+
+
+def test_a_report_replaces_neither_scores_nor_evidence_nor_figures_with_other_settings(
+    own_run: Path, script: Script
+) -> None:
+    small = ("report", f"run={own_run}", "untrained=0", "sentences=1", "formats=[png]")
+    assert script("score", f"run={own_run}", "untrained=1")[0] == 0
+    status, _, err = script(*small, "items=4")
+    assert status == 2 and "metrics.json holds the results with untrained=1, which" in err
+    assert err.endswith("; set overwrite=true\n")  # its numbers go to the run whatever the output
+    assert script(*small, "items=4", "overwrite=true")[0] == 0
+    before = contents(own_run)
+    status, _, err = script(*small, "items=6")
+    assert status == 2 and "verdict_test.csv holds the results with items=4, which" in err
+    status, _, err = script("score", f"run={own_run}", "untrained=1")
+    assert status == 2 and contents(own_run) == before
+    for more in ("report", "split=dev"), ("attention",):
+        status, _, err = script(more[0], f"run={own_run}", *(small[2:] if more[1:] else ()), "items=4", *more[1:])
+        assert status == 0, err
+    after = contents(own_run)
+    assert {path for path in before if before[path] != after[path]} <= {own_run / WRITTEN}
+    assert (own_run / "figures" / "report_dev_scoreboard.png").exists()
+
+
+def test_a_second_calibration_on_other_items_is_refused(own_run: Path, script: Script) -> None:
+    assert script("evaluate", f"run={own_run}", "calibrate=dev")[0] == 0
+    before = (own_run / "calibration.json").read_bytes()
+    status, _, err = script("evaluate", f"run={own_run}", "calibrate=train")
+    assert status == 2 and "calibration.json holds the results with calibrate=dev, which" in err
+    assert (own_run / "calibration.json").read_bytes() == before
+    assert script("evaluate", f"run={own_run}", "calibrate=train", f"output={own_run}", "overwrite=true")[0] == 0
+
+
+def test_a_page_of_other_runs_is_not_replaced(own_run: Path, tmp_path: Path, script: Script) -> None:
+    second = shutil.copytree(own_run, own_run.parent / "second")
+    small = ("report", "untrained=0", "items=4", "sentences=1", "formats=[]")
+    assert script(*small, f"runs=[{own_run},{second}]")[0] == 0
+    status, _, err = script(*small, f"runs=[{second},{own_run}]")
+    assert status == 2 and f"{own_run.parent / 'report' / 'report.html'} holds the results with runs=" in err
+    atlas = ("data=jsonl", f"data.path={tmp_path / 'none.jsonl'}", f"output={own_run.parent / 'report'}")
+    (own_run.parent / "report" / "atlas.html").write_text("mine")
+    shutil.copy(own_run.parent / "report" / "report.html", tmp_path / "none.jsonl")
+    status, _, err = script("report", f"run={own_run}", *atlas)
+    assert status == 2 and "atlas.html exists, and " in err
+
+
+def test_what_fails_before_it_writes_leaves_the_record_as_it_was(tmp_path: Path) -> None:
+    settings: Any = RunItems(output=str(tmp_path), overwrite=True)
+    with claimed(tmp_path, {"a.json": {"split": "test"}}, settings):
+        (tmp_path / "a.json").write_text("{}")
+    record = (tmp_path / WRITTEN).read_bytes()
+
+    def fail(*written: str) -> None:
+        with claimed(tmp_path, {"a.json": {"split": "dev"}, "b.json": {}}, settings):
+            for name in written:
+                (tmp_path / name).write_text("{}")
+            raise UserError("no items")
+
+    with pytest.raises(UserError, match="no items"):
+        fail()
+    assert (tmp_path / WRITTEN).read_bytes() == record
+    with pytest.raises(UserError, match="no items"):
+        fail("b.json")
+    assert json.loads((tmp_path / WRITTEN).read_text()) == {"a.json": {"split": "test"}, "b.json": {}}
+
+
+def test_a_file_that_another_process_has_written_meanwhile_is_kept(
+    own_run: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from anaphora.api import models
+
+    path, read = tmp_path / "page.html", models.attention
+
+    def slow(*arguments: Any, **more: Any) -> Any:
+        path.write_text("theirs")
+        return read(*arguments, **more)
+
+    monkeypatch.setattr(models, "attention", slow)
+    status, _, err = script("attention", f"run={own_run}", *SENTENCE, f"output={path}")
+    assert status == 2 and f"{path} exists; name another file" in err and path.read_text() == "theirs"
