@@ -59,6 +59,13 @@ WRONG = [
     ("attention", ("model=a/b", "text=x"), "model=a/b: this command takes a model as run=a/b; model= names"),
     ("look", ("model=a/b",), "model=a/b: this command takes a model as run=a/b"),
     ("score", ("layer=1",), "layer and head go together"),
+    ("corpus", ("data.types=[voice]", "data.shared_nouns=0.4"), "data.shared_nouns=0.4 has no effect while data.types"),
+    (
+        "report",
+        ("protocol=strict",),
+        "protocol=strict: protocol is a group of settings, set one by one, as in protocol.a",
+    ),
+    ("study", ("study=mirror", "name=a/b"), "name ('a/b'): a name becomes a folder"),
     ("explain", ("example=list", "row=1"), "row (1) has no effect on example=list; leave it out"),
     ("explain", ("example=list", "form=terminal"), "form (terminal) has no effect on example=list; leave it out"),
     ("explain", ("example=by_hand", "form=json", "digits=2"), "digits (2) has no effect on JSON, which has all digits"),

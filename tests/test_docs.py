@@ -249,7 +249,8 @@ SETTINGS_OF_RUNS = (
 
 def every_settings_class() -> list[Any]:
     modules = [importlib.import_module(f"anaphora.settings.{name}") for name in SETTINGS_OF_RUNS]
-    of_runs = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    named = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    of_runs = [one for one in named if dataclasses.is_dataclass(one)]
     of_commands = [
         base for command in cli.COMMANDS.values() for base in command.schema.__mro__ if dataclasses.is_dataclass(base)
     ]

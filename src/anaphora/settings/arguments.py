@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from anaphora.base.errors import UserError
+from anaphora.settings.training import refuse_without_effect
 from anaphora.settings.typed import Setting, construct
 from anaphora.settings.variants import VARIANTS
 
@@ -46,7 +47,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
 
     Raises:
         UserError: an argument is not of the form key=value, a list is given twice, or a setting is unknown, missing or
-            invalid.
+            invalid, or has no effect.
     """
     plain: dict[str, Any] = {}
     lists: set[str] = set()
@@ -77,7 +78,16 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
                 raise given_twice(argument, key)
             lists.add(key)
         group[name] = read
-    return construct(schema, plain, "")
+    settings = construct(schema, plain, "")
+
+    def value_of(name: str) -> Any:
+        value: Any = settings
+        for one in name.split("."):
+            value = getattr(value, one, None)
+        return value
+
+    refuse_without_effect(dict(argument.split("=", 1) for argument in arguments), value_of)
+    return settings
 
 
 def settings_and_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -146,6 +156,11 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
         if hint in VARIANTS:
             return {"kind": name}
         named = ", ".join(sorted(one.stem for one in (CONFIGS / group).glob("*.yaml")))
+        if not named:
+            inner = dataclasses.fields(hint)[0].name
+            raise UserError(
+                f"{group}={name}: {group} is a group of settings, set one by one, as in {group}.{inner}=..."
+            )
         raise UserError(f"{group}={name}: there is no configs/{group}/{name}.yaml; allowed: {named}")
     written: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     plain: dict[str, Any] = {}

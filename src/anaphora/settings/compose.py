@@ -29,7 +29,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.settings.arguments import CONFIGS, ENTRY, settings_and_options
 from anaphora.settings.run import Config, MovedData
-from anaphora.settings.training import DECIDE_RESULTS, WITHOUT_EFFECT
+from anaphora.settings.training import DECIDE_RESULTS, refuse_without_effect
 from anaphora.settings.typed import error_message, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
@@ -216,24 +216,19 @@ def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: 
 def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
-    A value such as 0 or false, which turns something off, need not have an effect. In a job of a sweep, which may sweep
-    over the setting on which an effect depends, no override need have one if that setting is an override too. The check
-    must run while Hydra is initialised, because it reads the files of the chosen options of config groups.
+    In a job of a sweep, which may sweep over the setting on which an effect depends, an override need not have one if
+    that setting is an override too. The check must run while Hydra is initialised, because it reads the files of the
+    chosen options of config groups.
 
     Raises:
-        UserError: a setting has no effect (`WITHOUT_EFFECT`), or `objective` is set outside a sweep; or as in
+        UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and
             `check_chosen_files`.
     """
     typed = _typed_values(overrides)
     if "objective" in typed and not is_sweep_job():
         raise UserError(f"objective={typed['objective']} has no effect without -m: it is what a sweep minimises")
-    value_of = partial(OmegaConf.select, settings)
-    for name, value in typed.items():
-        for row in WITHOUT_EFFECT if value_of(name.replace("/", ".")) else ():
-            is_named = any(name == one or (one.endswith(".") and name.startswith(one)) for one in row.names)
-            is_swept = is_sweep_job() and row.condition.partition(" ")[0] in (one.replace("/", ".") for one in typed)
-            if is_named and not is_swept and row.holds(value_of):
-                raise UserError(f"{name}={value} has no effect while {row.condition}")
+    swept = [name.replace("/", ".") for name in typed] if is_sweep_job() else []
+    refuse_without_effect(typed, partial(OmegaConf.select, settings), swept)
     check_chosen_files(overrides, settings)
 
 

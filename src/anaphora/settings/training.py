@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -324,3 +324,23 @@ WITHOUT_EFFECT = (
 def _is_a(node: Any, *kinds: type[Any]) -> bool:
     """Return whether composed settings of a group are those of a class."""
     return issubclass(OmegaConf.get_type(node) or object, kinds)
+
+
+def refuse_without_effect(
+    typed: Mapping[str, str], value_of: Callable[[str], Any], swept: Collection[str] = ()
+) -> None:
+    """Check that the settings of a command have an effect; a value such as 0 or false need not have one.
+
+    Args:
+        typed: values as the user has typed them, by the name of the setting or config group.
+        value_of: function that returns the value of any setting, or None if the command has no such setting.
+        swept: names of settings over which a sweep may run. A setting whose effect depends on one of them is allowed.
+
+    Raises:
+        UserError: a setting has no effect (`WITHOUT_EFFECT`).
+    """
+    for name, value in typed.items():
+        for row in WITHOUT_EFFECT if value_of(name.replace("/", ".")) else ():
+            is_named = any(name == one or (one.endswith(".") and name.startswith(one)) for one in row.names)
+            if is_named and row.condition.partition(" ")[0] not in swept and row.holds(value_of):
+                raise UserError(f"{name}={value} has no effect while {row.condition}")

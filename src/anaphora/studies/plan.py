@@ -239,9 +239,9 @@ class StudyPlan:
         count = sum(map(len, self.factors.values()))
         if len(single) < count or BASE_CELL in single:
             raise UserError(f"factors must give every cell a name of its own, and none of them {BASE_CELL!r}")
-        for name in (self.name, *single):
+        for setting, name in (("name", self.name), *(("factors", name) for name in single)):
             if not re.fullmatch(r"[\w.-]+", name):
-                raise UserError(f"factors ({name!r}): a name becomes a folder; use letters, digits, '_', '-' and '.'")
+                raise UserError(f"{setting} ({name!r}): a name becomes a folder; use letters, digits, '_', '-' and '.'")
         for pair in self.pairs:
             for name in pair:
                 if name not in single:
