@@ -35,6 +35,15 @@ def test_maps_of_torchs_encoder_are_its_own_attention(first: bool) -> None:
     assert not model.layers[0].self_attn._forward_hooks
 
 
+def test_a_bias_is_added_to_the_scores_as_in_training() -> None:
+    model, source = encoder(), torch.randn(1, 4, 8)
+    bias = -0.5 * (torch.arange(4)[:, None] - torch.arange(4)).abs()
+    own = model.layers[0].self_attn(source, source, source, attn_mask=bias, average_attn_weights=False)[1]
+    maps = encoder_maps(model, source, mask=bias)
+    assert torch.allclose(maps[0], own, atol=1e-6)
+    assert all((layer > 0).all() for layer in maps)  # torch's fused path would hide all but the token itself
+
+
 def test_a_training_encoder_is_read_without_dropout_and_goes_on_training() -> None:
     model, source = encoder(), torch.randn(1, 3, 8)
     expected = encoder_maps(model, source)

@@ -72,6 +72,9 @@ def _is_floating(layer: Tensor | NDArray[Any]) -> bool:
 def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any) -> list[Tensor]:
     """Return the attention maps, L tensors (B, H, T, T), of a torch encoder, whose `forward` does not return them.
 
+    A float mask is added to the scores, as in training. Without gradients, torch's own evaluation hides every token
+    whose value in the mask is not 0; after `torch.backends.mha.set_fastpath_enabled(False)` it adds the mask too.
+
     Args:
         encoder: the encoder, in any mode; it runs in evaluation mode, and its mode is restored.
         source: input embeddings, (B, T, W), or (T, B, W) unless the encoder has `batch_first`.
