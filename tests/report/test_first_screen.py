@@ -113,3 +113,19 @@ def test_the_caption_of_a_narrow_table_is_as_wide_as_other_text_and_leaves_its_t
       return [width("caption"), width("table") < 100, scrolls];
     """
     assert in_browser(page, body, {"early": True}, tmp_path, "--window-size=1280,900") == [46 * 16, True, False]
+
+
+@pytest.mark.parametrize(
+    ("language", "names", "colon"), [("en", "first and third", ": "), ("zh", "first、third", "：")]
+)
+def test_the_first_screen_of_several_runs_says_what_was_found_of_each(
+    language: str, names: str, colon: str, run: ReportRun, tmp_path: Path
+) -> None:
+    other = replace(run.evidence, verdict=verdicts(run.evidence, *[NOT_SUPPORTED] * 4))
+    found = zip(("first", "second", "third"), (run.evidence, other, run.evidence), strict=True)
+    with spoken_in(language):
+        write_report(tmp_path / "report.html", [replace(run, name=name, evidence=one) for name, one in found], "Title")
+        shared, own = verdict_sentence(run.evidence), verdict_sentence(other)
+    header = (tmp_path / "report.html").read_text(encoding="utf-8").partition("<nav")[0]
+    assert shared and f'<p class="opening">{names}{colon}<strong>{shared}</strong></p>' in header
+    assert own != shared and f'<p class="opening">second{colon}<strong>{own}</strong></p>' in header

@@ -97,6 +97,14 @@ def run_headline(evidence: Evidence) -> str:
     return headline_sentence(evidence) if evidence.languages else ""
 
 
+def runs_by_verdict(runs: Sequence[ReportRun]) -> list[tuple[str, str]]:
+    """Return the verdicts on several runs, each with the names of its runs; runs without a verdict are left out."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        names.setdefault(verdict_sentence(run.evidence), []).append(run.name)
+    return [(listed(of_verdict), verdict) for verdict, of_verdict in names.items() if verdict]
+
+
 def verdict_sentence(evidence: Evidence) -> str:
     """Return the verdicts on a run in one sentence; empty if there are no verdicts."""
     of_layer, of_head = (_groups_by_verdict(part) for part in (evidence.verdict, evidence.verdict_at_head))

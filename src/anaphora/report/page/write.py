@@ -33,6 +33,7 @@ from anaphora.report.page.opening import (
     opening_pictures,
     run_facts,
     run_headline,
+    runs_by_verdict,
     verdict_sentence,
 )
 from anaphora.report.page.sections import run_sections
@@ -105,6 +106,7 @@ def write_report(
             for run, chapter in zip(runs, chapters, strict=True)
         ],
         together=comparison_section(runs, spreads, divergences) if len(runs) > 1 else None,
+        verdicts=runs_by_verdict(runs),
         cues=cue_kinds(runs),
         shown=shown,
         pictures=pictures,
