@@ -91,7 +91,7 @@ def read_facts(path: Path) -> Facts:
     """
     import tomllib
 
-    from anaphora.base.files import shape_problem
+    from anaphora.base.checks import shape_problem
 
     try:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))

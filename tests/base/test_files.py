@@ -14,16 +14,17 @@ from typing import Any
 
 import pytest
 
+from anaphora.base.checks import shape_problem
 from anaphora.base.errors import UserError
 from anaphora.base.files import (
     DRAFT_PREFIX,
     atomic_directory,
     atomic_write,
+    check_new,
     check_writable,
     locked_directory,
     read_json,
     remove_leftovers,
-    shape_problem,
     write_json,
     write_text,
 )
@@ -328,3 +329,30 @@ def test_json_that_is_no_text_or_no_file_is_reported(tmp_path: Path) -> None:
         read_json(tmp_path / "nothing")
     anything: Any = object
     assert shape_problem({"a": [None]}, anything) == ""
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_file_that_must_be_new_replaces_none_that_came_meanwhile(
+    has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError("no hard links here")
+
+    if not has_links:
+        monkeypatch.setattr("os.link", refuse)
+    path = tmp_path / "a.csv"
+    check_new(path, overwrite=False)
+    path.write_text("theirs")
+    with pytest.raises(UserError, match=r"a.csv: cannot be written \(File exists\)"):
+        write_text(path, "ours")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.csv", "theirs")]
+    with pytest.raises(UserError, match=r"a.csv exists; name another file, or set overwrite=true to replace it"):
+        check_new(path, overwrite=False)
+    check_new(path, overwrite=True)
+    write_text(path, "ours")
+    assert path.read_text() == "ours"
+    path.unlink()
+    check_new(path, overwrite=False)
+    write_text(path, "new")
+    write_text(path, "and again")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.csv", "and again")]

@@ -107,3 +107,39 @@ def directory_name(name: str, value: str) -> None:
             f"{name} ({shown!r}) must be the name of one directory: at most {LONGEST_NAME} bytes, no / or \\, "
             "no dot at the start"
         )
+
+
+def shape_problem(content: Any, shape: Any, place: str = "") -> str:
+    """Describe the first difference between parsed JSON and a shape; return "" if the JSON has the shape.
+
+    A shape is a type (`float` allows any number, `object` anything), None, a tuple of alternative shapes, a list with
+    the shape of all entries, `{str: shape}` for an object with arbitrary keys, or an object with the shapes of required
+    keys ("key?" is optional); further keys are allowed.
+    """
+    if isinstance(shape, tuple):
+        problems = [shape_problem(content, each, place) for each in shape]
+        return "" if "" in problems else problems[0]
+    where, inside = (f"{place}: ", f"{place}.") if place else ("", "")
+    if isinstance(shape, list):
+        if not isinstance(content, list):
+            return f"{where}{content!r:.60} is not a list"
+        parts = [(str(number), each, shape[0]) for number, each in enumerate(content)]
+    elif isinstance(shape, dict):
+        if not isinstance(content, dict):
+            return f"{where}{content!r:.60} is not an object"
+        parts = []
+        for name in content if str in shape else shape:
+            key = str(name).removesuffix("?")
+            if key in content:
+                parts.append((key, content[key], shape[str if str in shape else name]))
+            elif not name.endswith("?"):
+                return f"{where}{key}: the key is missing"
+    else:
+        allowed: Any = {float: (int, float), None: type(None)}.get(shape, shape)
+        wrong_bool = isinstance(content, bool) and shape in (int, float)
+        expected = "null" if shape is None else _JSON_NAMES.get(shape, "")
+        return "" if isinstance(content, allowed) and not wrong_bool else f"{where}{content!r:.60} is not {expected}"
+    return next((it for name, value, part in parts if (it := shape_problem(value, part, inside + name))), "")
+
+
+_JSON_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object"}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import dataclasses
+import errno
 import hashlib
 import io
 import json
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import has_fcntl, lock_descriptor
 
+from anaphora.base.checks import shape_problem
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 DRAFT_PREFIX = ".anaphora-draft-"
 LOCK_FILE = ".lock"
+_NEW: set[Path] = set()
+"""Files that must be new: `check_new` found none, and `atomic_write` replaces none that has been written meanwhile."""
 _LEFTOVER_DEPTH = 2  # number of levels of subfolders of a locked folder in which commands write
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
@@ -50,7 +54,11 @@ def atomic_write(path: Path) -> Iterator[Path]:
         with _new_draft(path.parent, path.suffix) as draft:
             yield draft
             _flush(draft)
-            os.replace(draft, path)
+            if path.absolute() in _NEW:
+                _NEW.discard(path.absolute())
+                _move_to_new(draft, path)
+            else:
+                os.replace(draft, path)
             _flush_folder(path.parent)
 
 
@@ -170,42 +178,6 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
     return content
 
 
-def shape_problem(content: Any, shape: Any, place: str = "") -> str:
-    """Describe the first difference between parsed JSON and a shape; return "" if the JSON has the shape.
-
-    A shape is a type (`float` allows any number, `object` anything), None, a tuple of alternative shapes, a list with
-    the shape of all entries, `{str: shape}` for an object with arbitrary keys, or an object with the shapes of required
-    keys ("key?" is optional); further keys are allowed.
-    """
-    if isinstance(shape, tuple):
-        problems = [shape_problem(content, each, place) for each in shape]
-        return "" if "" in problems else problems[0]
-    where, inside = (f"{place}: ", f"{place}.") if place else ("", "")
-    if isinstance(shape, list):
-        if not isinstance(content, list):
-            return f"{where}{content!r:.60} is not a list"
-        parts = [(str(number), each, shape[0]) for number, each in enumerate(content)]
-    elif isinstance(shape, dict):
-        if not isinstance(content, dict):
-            return f"{where}{content!r:.60} is not an object"
-        parts = []
-        for name in content if str in shape else shape:
-            key = str(name).removesuffix("?")
-            if key in content:
-                parts.append((key, content[key], shape[str if str in shape else name]))
-            elif not name.endswith("?"):
-                return f"{where}{key}: the key is missing"
-    else:
-        allowed: Any = {float: (int, float), None: type(None)}.get(shape, shape)
-        wrong_bool = isinstance(content, bool) and shape in (int, float)
-        expected = "null" if shape is None else _JSON_NAMES.get(shape, "")
-        return "" if isinstance(content, allowed) and not wrong_bool else f"{where}{content!r:.60} is not {expected}"
-    return next((it for name, value, part in parts if (it := shape_problem(value, part, inside + name))), "")
-
-
-_JSON_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", dict: "an object"}
-
-
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
@@ -227,7 +199,7 @@ def check_writable(path: Path) -> None:
 def check_new(path: Path, overwrite: bool) -> None:
     """Check that a file that a user names can be written and, unless `overwrite` is set, that it does not exist.
 
-    Commands check this before the work, and again before they write, in case another process has written the file.
+    If another process writes the file before this one does, `atomic_write` raises a `UserError` too.
 
     Raises:
         UserError: the file exists; also the errors of `check_writable`.
@@ -235,6 +207,7 @@ def check_new(path: Path, overwrite: bool) -> None:
     check_writable(path)
     if path.exists() and not overwrite:
         raise UserError(f"{path} exists; name another file, or set overwrite=true to replace it")
+    (_NEW.discard if overwrite else _NEW.add)(path.absolute())
 
 
 @contextlib.contextmanager
@@ -359,6 +332,18 @@ def _probe(handle: int) -> None:
     os.write(handle, b"\0" * _PROBE_BYTES)
     os.fsync(handle)
     os.ftruncate(handle, 0)
+
+
+def _move_to_new(draft: Path, path: Path) -> None:
+    """Move a draft to a path; raise FileExistsError if a file is there."""
+    try:
+        os.link(draft, path)  # unlike `os.replace`, this fails if the file exists
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
+        os.replace(draft, path)
 
 
 def _flush(path: Path) -> None:
