@@ -117,7 +117,12 @@ def test_shade_and_marks_of_a_word_are_told_to_those_who_listen(html: str) -> No
 
 @pytest.mark.parametrize(
     ("element", "rule"),
-    [("caption", "break-after"), (r":is\(h2, h3\) \+ \.quiet", "break-after"), (r"\.key", "break-before")],
+    [
+        ("caption", "break-after"),
+        (r":is\(h2, h3\) \+ \.quiet", "break-after"),
+        (r"\.key", "break-before"),
+        (r"\.facts, \.judgement summary", "break-inside"),
+    ],
 )
 def test_titles_and_keys_are_printed_on_the_page_of_what_they_belong_to(element: str, rule: str) -> None:
     (style,) = [path for path in STYLES if path.name == "report.css"]
