@@ -11,7 +11,7 @@ from rich.table import Table
 from anaphora.base.console import headed_table
 from anaphora.base.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
-from anaphora.report.numbers import NOT_MEASURED, format_percent
+from anaphora.report.numbers import NOT_MEASURED, format_percent, shown_interval
 from anaphora.report.wording import head_name, label, mention_type_names, selector_names, split_names
 
 Rows = Sequence[Mapping[str, Any]]
@@ -96,7 +96,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
         return _("{selector}: there is no head to compare, for the development split holds no such mention.").format(
             selector=selector
         )
-    if head["low"] is None or nearest["high"] is None:
+    if shown_interval(interval_of(head)) is None or shown_interval(interval_of(nearest)) is None:
         outcome = _(
             "{selector}, {mentions}: {head} reaches {share} against {nearest}; too few documents, or documents that "
             "are all alike, give no interval."
