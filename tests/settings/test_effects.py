@@ -31,6 +31,10 @@ TRAINED = {
     "task.prediction needs no output": (("task/prediction=bilinear",), "model.tied_output=true"),
     "optimizer.frozen_layers freezes": (("optimizer.frozen_layers=2",), "optimizer.layer_decay=0.5"),
     "task.prediction is none and the data are no": (("task=masked_lm", LAST), "validation.keep=best"),
+    "task.prediction is none and model.attention is rec": (
+        ("task=masked_lm", "model/attention=gru"),
+        "validation.items=3",
+    ),
     "trainer.loggers has no tensorboard": (("trainer.loggers=[csv]",), "trainer.pictures=4"),
 }
 """Beginning of a condition in the table, with settings under which it holds, and one that then changes no training."""
@@ -70,7 +74,7 @@ def in_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_condition_of_the_table_has_an_example() -> None:
-    without = {row.condition for row in WITHOUT_EFFECT} - {"executor is here"}  # of studies, below
+    without = {row.condition for row in WITHOUT_EFFECT} - {"executor is here", "train is false"}  # of studies
     assert without == {
         row.condition for row in WITHOUT_EFFECT if row.condition.startswith(tuple(one[0] for one in REFUSED))
     }
@@ -105,11 +109,16 @@ def test_a_setting_with_an_effect_or_that_turns_something_off_is_accepted(overri
     composed(CONFIGS, "train", overrides)
 
 
-def test_the_resources_of_slurm_need_slurm() -> None:
+@pytest.mark.parametrize(
+    ("setting", "condition", "other"),
+    [("slurm.minutes=5", "executor is here", "executor=slurm"), ("minutes=5", "train is false", "train=true")],
+)
+def test_limits_of_the_runs_of_a_study_need_such_runs(setting: str, condition: str, other: str) -> None:
     register_commands()
-    with pytest.raises(UserError, match=r"^slurm.minutes=5 has no effect while executor is here$"):
-        composed(CONFIGS, "study", ["study=mirror", "slurm.minutes=5"])
-    composed(CONFIGS, "study", ["study=mirror", "slurm.minutes=5", "executor=slurm"])
+    study = ["study=mirror", setting]
+    with pytest.raises(UserError, match=rf"^{setting} has no effect while {condition}$"):
+        composed(CONFIGS, "study", ["train=false", *study])
+    composed(CONFIGS, "study", [*study, other])
 
 
 @pytest.mark.usefixtures("in_a_sweep")

@@ -316,7 +316,17 @@ WITHOUT_EFFECT = (
         "task.prediction is none and the data are texts, which have no pictures",
         lambda of: of("task.prediction.kind") == "none" and _is_a(of("data"), TextCorpus),
     ),
+    WithoutEffect(
+        ("trainer.pictures", "validation.items"),
+        "task.prediction is none and model.attention is recurrent, so that validation measures nothing",
+        lambda of: (
+            of("task.prediction.kind") == "none"
+            and _is_a(of("model.attention"), Recurrent)
+            and not _is_a(of("data"), TextCorpus)
+        ),
+    ),
     WithoutEffect(("slurm.",), "executor is here", lambda of: of("executor") == "here"),
+    WithoutEffect(("minutes",), "train is false", lambda of: of("train") is False),
 )
 """Settings of `train`, `demo` and `study` that would be ignored, with the condition."""
 
