@@ -192,6 +192,21 @@ def test_an_output_layer_over_something_else_than_the_vocabulary_gives_no_answer
         assert str(why_no_answer(opened)).endswith("so it gives no answers")
 
 
+def test_an_output_layer_that_the_file_lacks_may_hold_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """transformers 5.2 leaves it as the memory is, so that it may not be finite."""
+    model = wide(transformers.ElectraForPreTraining(transformers.ElectraConfig(**SIZE)))
+    expected = open_model(model, tokenizer()).maps(TEXTS[0])[1]
+    of_file = transformers.ElectraForMaskedLM.from_pretrained
+
+    def unfinished(*arguments: Any, **options: Any) -> Any:
+        loaded, report = of_file(*arguments, **options)
+        loaded.generator_lm_head.bias.data.fill_(torch.nan)
+        return loaded, report
+
+    monkeypatch.setattr(transformers.ElectraForMaskedLM, "from_pretrained", unfinished)
+    np.testing.assert_array_equal(reopened(model, tmp_path / "model").maps(TEXTS[0])[1], expected)
+
+
 def test_an_encoder_whose_weights_have_another_prefix_than_its_familys_is_read_from_a_folder(tmp_path: Path) -> None:
     model = wide(transformers.DPRContextEncoder(transformers.DPRConfig(**SIZE)))
     expected = open_model(model, tokenizer()).maps(TEXTS[0])[1]
