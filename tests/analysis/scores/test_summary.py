@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -141,6 +141,17 @@ def test_intervals_hold_the_mean_and_need_two_templates(summary: dict[str, Any])
     assert low <= english["candidate_accuracy"] <= high
     assert low < high
     assert english["types"]["gender"]["intervals"]["candidate_accuracy"] is None
+
+
+def test_a_minimal_pair_or_a_quad_counts_only_in_cells_that_hold_all_of_it() -> None:
+    whole, cut = quad("a", [1, 1, 1, 1], kind="set"), quad("b", [1, 1, 1, 0], kind="set", stratum="main")
+    example = cut[-1].example
+    aside = replace(example, factors={**example.factors, "stratum": "other"})
+    scored = score_records([*whole, *cut[:-1], replace(cut[-1], example=aside)])
+    summary = summarise(scored, HEAD, np.ones(8), {}, np.zeros((0, 8)))
+    main, other = summary.languages["en"], summary.strata["en"]["other"]
+    assert (main.items, main.quad_accuracy, main.minimal_pair_accuracy) == (7, 1, 1)  # one quad, and three pairs
+    assert (other.items, other.quad_accuracy, other.minimal_pair_accuracy) == (1, None, None)
 
 
 def test_the_summary_is_strict_json_even_where_nothing_is_known(records: list[AttentionRecord]) -> None:

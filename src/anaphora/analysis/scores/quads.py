@@ -39,6 +39,17 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
     return products, np.array([items[0] for items in members])
 
 
+def sets_inside(sets: Sequence[str], first: NDArray[np.int64], items: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the indices of those sets of `set_products` whose items are all selected by a mask, (N,).
+
+    Args:
+        sets: name of each item's set, as for `set_products`.
+        first: index of each set's first item, (S,), from `set_products`.
+    """
+    cut = {name for name, is_inside in zip(sets, items, strict=True) if not is_inside}
+    return np.array([number for number, item in enumerate(first) if sets[item] not in cut], dtype=np.int64)
+
+
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
     """Return the share of minimal pairs in which all items of `correct`, (N, ...), are right; NaN without pairs.
 

@@ -16,7 +16,7 @@ from anaphora.analysis.results.scores import KINDS, Cell, Groups, Head, Language
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.analysis.scores.cells import clusters, factor_values, languages_of, mean_and_interval, rounded
 from anaphora.analysis.scores.heads import MEASURES, HeadScores, head_accuracy, is_main
-from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products
+from anaphora.analysis.scores.quads import minimal_pairs_of, quads_of, set_products, sets_inside
 from anaphora.data.grouping import indices_by
 
 if TYPE_CHECKING:
@@ -203,10 +203,8 @@ class _ItemValues:
             **{name: test.at(head, name) for name in names},
         }
         correct = self.values["candidate_accuracy"]
-        self.sets = {
-            "quad_accuracy": set_products(correct, quads_of(test.examples)),
-            "minimal_pair_accuracy": set_products(correct, minimal_pairs_of(test.examples)),
-        }
+        sets = {"quad_accuracy": quads_of(test.examples), "minimal_pair_accuracy": minimal_pairs_of(test.examples)}
+        self.sets = {name: (named, *set_products(correct, named)) for name, named in sets.items()}
         self.chance = test.chance
         self.baselines, self.random_init = baselines, random_init
 
@@ -226,8 +224,8 @@ class _ItemValues:
         for name, values in self.values.items():
             bounds = (0.0, np.inf if name == "lift" else 1.0)
             means[name], intervals[name] = mean_and_interval(values[numbers], self.clusters[numbers], bounds)
-        for name, (values, first) in self.sets.items():
-            inside = np.flatnonzero(items[first])
+        for name, (named, values, first) in self.sets.items():
+            inside = sets_inside(named, first, items)
             means[name], intervals[name] = mean_and_interval(values[inside], self.clusters[first[inside]], (0.0, 1.0))
         chance = rounded(self.chance[numbers].mean())
         return Cell(items=len(numbers), **means, chance=chance, intervals=ScoreIntervals(**intervals), baselines={})

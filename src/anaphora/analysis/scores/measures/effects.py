@@ -112,8 +112,8 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)
-    by_first = {items[0]: _effects_of_quad(scores, mass, items) for items in members.values()}
-    quads = {item: values for item, values in by_first.items() if values is not None}
+    effects_of = {name: _effects_of_quad(scores, mass, items) for name, items in members.items()}
+    quads = [(members[name], values) for name, values in effects_of.items() if values is not None]
     labels = clusters(scores.examples)
 
     def effect(values: NDArray[np.float64], quad_clusters: NDArray[np.int64]) -> Effect:
@@ -121,9 +121,10 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
         return Effect(value=value, interval=interval, quads=len(values))
 
     def cell(items: NDArray[np.bool_]) -> Effects:
-        inside = [item for item in quads if items[item]]
-        values = np.array([quads[item] for item in inside]).reshape(-1, len(EFFECTS))
-        return Effects(**{name: effect(column, labels[inside]) for name, column in zip(EFFECTS, values.T, strict=True)})
+        inside = [(quad[0], values) for quad, values in quads if items[quad].all()]
+        values = np.array([of_quad for _, of_quad in inside]).reshape(-1, len(EFFECTS))
+        quad_labels = labels[[first for first, _ in inside]]
+        return Effects(**{name: effect(column, quad_labels) for name, column in zip(EFFECTS, values.T, strict=True)})
 
     return each_cell(scores.examples, cell)
 

@@ -23,7 +23,7 @@ from anaphora.analysis.scores.baselines.order_models import RULE, RULE_MODEL, is
 from anaphora.analysis.scores.baselines.shortcuts import order_shortcuts
 from anaphora.analysis.scores.cells import bootstrap_interval, clusters, factor_values, languages_of, rounded
 from anaphora.analysis.scores.heads import HeadScores, is_main
-from anaphora.analysis.scores.quads import quads_of, set_products
+from anaphora.analysis.scores.quads import quads_of, set_products, sets_inside
 from anaphora.data.example import Example
 
 if TYPE_CHECKING:
@@ -117,11 +117,12 @@ def level_scores(
         {language: {name: scores}} with the names "set", "L0", "L1", "L2", "unseen_names", "short_text_L0" and so on.
     """
     pointing, mass = test.at(head, "candidate_accuracy"), test.at(head, "antecedent_mass")
-    whole, first = set_products(pointing, quads_of(test.examples))
+    quads = quads_of(test.examples)
+    whole, first = set_products(pointing, quads)
     labels = clusters(test.examples)
     languages: dict[str, dict[str, Level]] = {}
     for language, name, items in level_cells(test.examples):
-        groups = items[first]
+        inside = sets_inside(quads, first, items)
         compared = baselines if name == "set" else shortcuts
         means = {each: float(right[items].mean()) for each, right in compared.items()}
         rule = means.pop(RULE_MODEL, None)
@@ -137,7 +138,7 @@ def level_scores(
         languages.setdefault(language, {})[name] = Level(
             items=int(items.sum()),
             **{each: rounded(values.mean()) for each, values in measured.items()},
-            octad_accuracy=rounded(whole[groups].mean()) if groups.any() else None,
+            octad_accuracy=rounded(whole[inside].mean()) if len(inside) else None,
             best_shortcut=None if best is None else Shortcut(name=best, accuracy=listed[best]),
             shortcuts=dict(listed),
             rule_model=rounded(rule),
