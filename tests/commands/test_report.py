@@ -15,6 +15,7 @@ import pytest
 from markupsafe import Markup
 
 from anaphora.analysis.evidence import measurement
+from anaphora.analysis.evidence.headline import no_progress
 from anaphora.analysis.evidence.measurement import RunEvidence, gather_evidence
 from anaphora.analysis.evidence.storage import metrics_path
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
@@ -23,7 +24,9 @@ from anaphora.base.translation import spoken_language
 from anaphora.commands import report
 from anaphora.commands.parts import pages as pages_of_report
 from anaphora.commands.parts.pages import report_on_records
+from anaphora.commands.parts.shared import headline_of, print_weak_choice
 from anaphora.commands.report import Report
+from anaphora.commands.score import Scoring
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
@@ -423,6 +426,24 @@ def test_the_page_is_drawn_in_the_language_of_the_interface(own_report: Path, mo
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="zh")
     report.report(asked)
     assert pages == [("report.html", "zh", f"代词与先行词：{own_report.name}", 1)]
+
+
+def test_a_head_that_was_chosen_on_too_few_items_to_tell_heads_apart_is_announced(
+    own_report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    headline = headline_of(load(own_report), Scoring(run=str(own_report), items=8), 0, no_progress)
+    development = headline.development
+    heads = len(development.attending_layers) * development.shape[1]
+    capsys.readouterr()
+    print_weak_choice(replace(headline, development=development.select(np.arange(2))))
+    chance = float(np.prod(development.chance[:2]))
+    assert (
+        f"chosen on 2 items of the development split: by chance alone, about {heads * chance:.1f} of {heads} heads"
+        in (capsys.readouterr().out)
+    )
+    print_weak_choice(replace(headline, development=development.select(np.arange(2).repeat(10))))
+    print_weak_choice(replace(headline, development=development.select(np.arange(2)), head_is_named=True))
+    assert not capsys.readouterr().out
 
 
 def test_words_outside_the_vocabulary_are_printed_and_on_the_page(

@@ -129,7 +129,7 @@ def report(settings: Report) -> list[Path]:
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.base.console import console, working
     from anaphora.commands.parts.pages import page_folder, write_pages
-    from anaphora.commands.parts.shared import check_names_differ, is_of_transformers, print_unread
+    from anaphora.commands.parts.shared import check_names_differ, is_of_transformers, print_unread, print_weak_choice
     from anaphora.report.terminal import print_comparison, print_phrase, print_undecided, print_verdict
     from anaphora.runs.directory import claimed, load, locked_run
 
@@ -165,6 +165,7 @@ def report(settings: Report) -> list[Path]:
             console.print(of_run.headline.run.name, soft_wrap=True)
         print_verdict(of_run.evidence)
         print_undecided(of_run.headline.capture.answers)
+        print_weak_choice(of_run.headline)
         print_unread(of_run.headline.unread)
     if len(evidence) > 1 and (spreads := compare_runs([of_run.evidence for of_run in evidence])):
         print_comparison(spreads)

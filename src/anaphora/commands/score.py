@@ -56,6 +56,7 @@ def score(settings: Scoring) -> Measurement:
         write_evidence(headline, folder)
     print_headline(headline.evidence())
     print_undecided(headline.capture.answers)
+    shared.print_weak_choice(headline)
     shared.print_unread(headline.unread)
     return headline
 
@@ -88,7 +89,7 @@ def score_transformers(settings: Scoring) -> Measurement:
     from anaphora.api.models import open_any
     from anaphora.api.scoring import CAUSAL_ITEMS, read_splits, score_on
     from anaphora.base.console import say, working
-    from anaphora.commands.parts.shared import held_output, named_head, output_folder, print_unread
+    from anaphora.commands.parts.shared import held_output, named_head, output_folder, print_unread, print_weak_choice
     from anaphora.report.terminal import print_causal, print_headline
     from anaphora.runs.directory import results_folder
 
@@ -106,6 +107,7 @@ def score_transformers(settings: Scoring) -> Measurement:
             )
         write_measurement(scores.measurement, folder, scores.evidence)
     print_headline(scores.evidence)
+    print_weak_choice(scores.measurement)
     print_unread(scores.unread)
     if scores.untested:
         say(_("no causal tests: {reason}").format(reason=scores.untested))

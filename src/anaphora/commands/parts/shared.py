@@ -10,10 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from anaphora.analysis.evidence.evidence import Evidence
-from anaphora.analysis.evidence.headline import Headline, measure_headline
+from anaphora.analysis.evidence.headline import Headline, Measurement, measure_headline
 from anaphora.analysis.evidence.storage import chosen_head, metrics_path, read_evidence
 from anaphora.analysis.results.scores import Head, existing_head
+from anaphora.analysis.scores.heads import is_main
 from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import file_ending
@@ -28,7 +31,7 @@ from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.model.mixer import NO_MAPS
-from anaphora.report.numbers import duration_text
+from anaphora.report.numbers import duration_text, format_number
 from anaphora.runs import shipped
 from anaphora.runs.directory import Run, claimed, load, locked_run, results_folder
 from anaphora.runs.items import evaluation_splits
@@ -98,6 +101,28 @@ def print_unread(unread: UnreadMentions | None) -> None:
         )
 
 
+def print_weak_choice(measurement: Measurement) -> None:
+    """Print that the head was chosen on too few development items, so that chance alone makes some head perfect.
+
+    This is so if at least `_LUCKY_HEADS` heads are expected to pick the antecedent in all of these items by chance.
+    """
+    if measurement.head_is_named:
+        return
+    development = measurement.development
+    main = development.select(is_main(development.examples))
+    heads = len(main.attending_layers) * main.shape[1]
+    lucky = heads * float(np.prod(main.chance))
+    if lucky >= _LUCKY_HEADS:
+        say(
+            _(
+                "the head was chosen on {items} items of the development split: by chance alone, about {lucky} of "
+                "{heads} heads would pick the antecedent in all of them; choose it on more (data.dev_share, items)"
+            ).format(items=len(main.examples), lucky=format_number(lucky, 1), heads=heads)
+        )
+
+
+_LUCKY_HEADS = 0.05
+"""Expected number of heads that are perfect by chance, from which a note is printed; as the significance level."""
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")
 """Suffixes that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
