@@ -180,7 +180,7 @@ def test_a_page_shows_the_weights_between_two_texts(language: str, tmp_path: Pat
     seen = in_browser(
         page,
         """
-        const seen = {}, words = () => [...at("row-words").children];
+        const seen = {}, words = () => [...at("row-words").querySelectorAll("button")];
         for (const part of given.parts) {
           at("between").value = part; at("between").dispatchEvent(new Event("change")); await pause();
           seen[part] = {};
