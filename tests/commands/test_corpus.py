@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import datasets
 import pytest
 from pyarrow import parquet
-from rich.console import Console
 
-from anaphora.base import console as base_console
+from anaphora.base.console import console
 from anaphora.commands.corpus import CorpusDescription, _terms, corpus, corpus_table
 from anaphora.data import store
 from anaphora.data.corpora.division import origin_of
@@ -57,10 +57,15 @@ def row_of(printed: str, name: str) -> list[str]:
 def test_a_terminal_shows_that_the_data_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "train.c.txt"
     path.write_text(DPR)
-    shown = io.StringIO()
-    monkeypatch.setattr(base_console, "console", Console(force_terminal=True, file=shown, width=100))
+    shown: list[str] = []
+
+    def status(stage: str) -> AbstractContextManager[SimpleNamespace]:
+        shown.append(stage)
+        return nullcontext(SimpleNamespace(update=shown.append))
+
+    monkeypatch.setattr(console, "status", status)
     corpus(CorpusDescription(data=Dpr(path=str(path), test_share=0)))
-    assert "reading the data" in shown.getvalue()
+    assert shown[0] == "reading the data"
 
 
 def test_items_rows_reasons_and_shortcuts_are_printed_and_written(

@@ -66,21 +66,9 @@ def corpus(settings: CorpusDescription) -> None:
 
 
 def _describe(settings: CorpusDescription) -> None:
-    import numpy as np
-
-    from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
-    from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
-    from anaphora.commands.parts.tables import (
-        print_contradictions,
-        print_shared_items,
-        print_table_of,
-        with_shown_intervals,
-    )
-    from anaphora.data.corpora.word_classes import UNKNOWN_FORM, without_pronoun
+    from anaphora.commands.parts.tables import print_table_of
     from anaphora.data.store import load as load_corpus
-    from anaphora.report.terminal import print_phrase
-    from anaphora.runs.items import questions_of
 
     started = time.perf_counter()
     with working(_("reading the data")):
@@ -100,8 +88,23 @@ def _describe(settings: CorpusDescription) -> None:
     print_table_of(pgettext("title", "items"), counts)
     counted = N_("read: {count} items from {rows} rows in {seconds} s")
     print_reading(counted, splits, corpus.report, seconds, settings.data)
-    unknown = sum(one.factors.get("form") == UNKNOWN_FORM for items in splits.values() for one in items)
-    if unknown:
+    _print_doubtful_items(splits, settings.data)
+    rows = _print_shortcuts(splits, settings.data)
+    _print_too_few_for_training(len(splits["train"]))
+    _write_corpus(corpus, settings, counts)
+    if settings.output:
+        write_csv(Path(settings.output) / _SHORTCUTS, rows)
+
+
+def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_settings.Data) -> None:
+    """Print how many items have an unknown part of speech, no pronoun, a contradiction, or a copy in another split."""
+    from anaphora.commands.parts.tables import print_contradictions, print_shared_items
+    from anaphora.data.corpora.word_classes import UNKNOWN_FORM, without_pronoun
+    from anaphora.report.terminal import print_phrase
+    from anaphora.runs.items import questions_of
+
+    everything = [one for items in splits.values() for one in items]
+    if unknown := sum(one.factors.get("form") == UNKNOWN_FORM for one in everything):
         print_phrase(
             N_(
                 "part of speech unknown: {count} items, whose word has no tag in the files and is no pronoun (`form` "
@@ -109,61 +112,75 @@ def _describe(settings: CorpusDescription) -> None:
             ),
             count=unknown,
         )
-    if isinstance(settings.data, data_settings.OwnExamples):
-        everything = [one for items in splits.values() for one in items]
-        # If most items mark no pronoun, the data are about other words.
-        if (doubtful := without_pronoun(everything)) and 2 * len(doubtful) < len(everything):
-            first = doubtful[0]
-            print_phrase(
-                N_(
-                    "no pronoun is marked in {count} of {all} items; in “{text}” {span} is “{marked}”: check the "
-                    "offsets, since text[start:end] should be the pronoun"
-                ),
-                count=len(doubtful),
-                all=len(everything),
-                text=" ".join(first.text.split())[:_SHOWN_CHARACTERS],
-                span=list(first.pronoun),
-                marked=first.text[slice(*first.pronoun)],
-            )
+    doubtful = without_pronoun(everything) if isinstance(data, data_settings.OwnExamples) else []
+    if doubtful and 2 * len(doubtful) < len(
+        everything
+    ):  # if most items mark no pronoun, the data are about other words
+        first = doubtful[0]
+        print_phrase(
+            N_(
+                "no pronoun is marked in {count} of {all} items; in “{text}” {span} is “{marked}”: check the "
+                "offsets, since text[start:end] should be the pronoun"
+            ),
+            count=len(doubtful),
+            all=len(everything),
+            text=" ".join(first.text.split())[:_SHOWN_CHARACTERS],
+            span=list(first.pronoun),
+            marked=first.text[slice(*first.pronoun)],
+        )
     for name, items in splits.items():
         print_contradictions(contradictions(items), name)
     questions = {name: questions_of(examples) for name, examples in splits.items()}
     for (earlier, known), (later, asked) in combinations(questions.items(), 2):
         print_shared_items(asked, later, known, earlier)
-    rows: list[dict[str, Any]] = []
-    if splits["test"]:
-        with working(_("fitting the shortcuts on the training split")):
-            results = shortcut_correctness(splits["train"], splits["test"])
-            wordings = wordings_seen(splits["train"], splits["test"])
-            if not np.isnan(wordings).all():
-                results[TABLE_OF_WORDINGS] = wordings
-        rows = [with_shown_intervals(asdict(row)) for row in accuracy_by_kind(results, splits["test"])]
-        print_table_of(
-            _("shortcuts on the test split, 95 % intervals over templates, else groups")
-            if any(row["low"] is not None for row in rows)
-            else _("shortcuts on the test split"),
-            rows,
-        )
-        factors = accuracy_by_factor(results, splits["test"])
-        if factors:
-            print_table_of(_("the same by factor"), factors, results)
-        _print_what_is_missing(splits["test"], settings.data)
-    else:
+
+
+def _print_shortcuts(splits: Mapping[str, Sequence[Example]], data: data_settings.Data) -> list[dict[str, Any]]:
+    """Print the accuracy of the shortcuts on the test split, by kind and by factor; return the rows by kind."""
+    import numpy as np
+
+    from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
+    from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
+    from anaphora.base.console import working
+    from anaphora.commands.parts.tables import print_table_of, with_shown_intervals
+    from anaphora.report.terminal import print_phrase
+
+    train, test = splits["train"], splits["test"]
+    if not test:
         print_phrase(N_("no test split: no shortcut is measured (data.test_share)"))
-    if 0 < len(splits["train"]) < FEWEST_TRAINING_ITEMS:
+        return []
+    with working(_("fitting the shortcuts on the training split")):
+        results = shortcut_correctness(train, test)
+        wordings = wordings_seen(train, test)
+        if not np.isnan(wordings).all():
+            results[TABLE_OF_WORDINGS] = wordings
+    rows = [with_shown_intervals(asdict(row)) for row in accuracy_by_kind(results, test)]
+    print_table_of(
+        _("shortcuts on the test split, 95 % intervals over templates, else groups")
+        if any(row["low"] is not None for row in rows)
+        else _("shortcuts on the test split"),
+        rows,
+    )
+    if factors := accuracy_by_factor(results, test):
+        print_table_of(_("the same by factor"), factors, results)
+    _print_what_is_missing(test, data)
+    return rows
+
+
+def _print_too_few_for_training(items: int) -> None:
+    from anaphora.report.terminal import print_phrase
+
+    if not items:
+        print_phrase(N_("no training split: there are no learned shortcuts (data.test_share, data.dev_share)"))
+    elif items < FEWEST_TRAINING_ITEMS:
         print_phrase(
             N_(
                 "too few to train on if they are natural sentences: {count} training items; from one or two thousand, "
                 "encoders with random weights learn nothing (docs/own_data.md), and a claim needs enough test items "
                 "(docs/sample_size.md)"
             ),
-            count=len(splits["train"]),
+            count=items,
         )
-    if not splits["train"]:
-        print_phrase(N_("no training split: there are no learned shortcuts (data.test_share, data.dev_share)"))
-    _write_corpus(corpus, settings, counts)
-    if settings.output:
-        write_csv(Path(settings.output) / _SHORTCUTS, rows)
 
 
 @in_language_of_messages
