@@ -196,6 +196,5 @@ def test_a_file_that_another_process_has_written_meanwhile_is_kept(
         return read(*arguments, **more)
 
     monkeypatch.setattr(models, "attention", slow)
-    command = ("attention", f"run={own_run}", *SENTENCE, f"output={path}")
-    status, _, err = script(*command)
-    assert status == 2 and f"{path}: cannot be written (File exists)" in err and path.read_text() == "theirs"
+    status, _, err = script("attention", f"run={own_run}", *SENTENCE, f"output={path}")
+    assert status == 2 and f"{path} exists; name another file" in err and path.read_text() == "theirs"

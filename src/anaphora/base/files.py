@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import dataclasses
-import errno
 import hashlib
 import io
 import json
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 DRAFT_PREFIX = ".anaphora-draft-"
 LOCK_FILE = ".lock"
-_NEW: set[Path] = set()
-"""Files that must be new: `check_new` found none, and `atomic_write` replaces none that has been written meanwhile."""
 _LEFTOVER_DEPTH = 2  # number of levels of subfolders of a locked folder in which commands write
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
@@ -54,11 +51,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
         with _new_draft(path.parent, path.suffix) as draft:
             yield draft
             _flush(draft)
-            if path.absolute() in _NEW:
-                _NEW.discard(path.absolute())
-                _move_to_new(draft, path)
-            else:
-                os.replace(draft, path)
+            os.replace(draft, path)
             _flush_folder(path.parent)
 
 
@@ -199,7 +192,7 @@ def check_writable(path: Path) -> None:
 def check_new(path: Path, overwrite: bool) -> None:
     """Check that a file that a user names can be written and, unless `overwrite` is set, that it does not exist.
 
-    If another process writes the file before this one does, `atomic_write` raises a `UserError` too.
+    Commands check this before the work, and again before they write, in case another process has written the file.
 
     Raises:
         UserError: the file exists; also the errors of `check_writable`.
@@ -207,7 +200,6 @@ def check_new(path: Path, overwrite: bool) -> None:
     check_writable(path)
     if path.exists() and not overwrite:
         raise UserError(f"{path} exists; name another file, or set overwrite=true to replace it")
-    (_NEW.discard if overwrite else _NEW.add)(path.absolute())
 
 
 @contextlib.contextmanager
@@ -332,18 +324,6 @@ def _probe(handle: int) -> None:
     os.write(handle, b"\0" * _PROBE_BYTES)
     os.fsync(handle)
     os.ftruncate(handle, 0)
-
-
-def _move_to_new(draft: Path, path: Path) -> None:
-    """Move a draft to a path; raise FileExistsError if a file is there."""
-    try:
-        os.link(draft, path)  # unlike `os.replace`, this fails if the file exists
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None
-        os.replace(draft, path)
 
 
 def _flush(path: Path) -> None:

@@ -128,8 +128,8 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     second = [] if settings.second is None else [settings.second]
     view = (settings.by, settings.special, settings.interface_language, *words, *second)
     path = Path(settings.output or f"attention_{name_of_sentence(text, *question, *view)}.html")
-    # The default name has a digest of all settings.
-    check_new(path, overwrite=settings.overwrite or settings.output is None)
+    is_named = settings.output is not None  # the default name has a digest of all settings
+    check_new(path, overwrite=settings.overwrite or not is_named)
     maps = read_attention(
         settings.run,
         text,
@@ -151,6 +151,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
         print_phrase(N_("A decoder: no word sees what follows it."))
     if maps.unread:
         say(unread_note(maps.unread))
+    check_new(path, overwrite=settings.overwrite or not is_named)
     written = maps.save(path) if path.suffix == ".parquet" else maps.page(path, settings.interface_language).path
     console.print(str(written), soft_wrap=True)
 

@@ -129,6 +129,7 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
         document.with_clusters(_predicted_clusters(model, document, settings.forms, settings.words))
         for document in tqdm(key, unit=pgettext("unit of progress", "text"), mininterval=1)
     ]
+    check_new(path, settings.overwrite)
     write_text(path, "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in documents))
     say(_("clusters {path}").format(path=path))
     return documents

@@ -113,8 +113,7 @@ def explain(settings: Explanation) -> None:
         return
     form = settings.shown_as
     if form in ("page", "json"):
-        # The default name has all settings.
-        check_new(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"), settings.overwrite or settings.output is None)
+        check_new(Path(settings.output or f"{_DEFAULT_OUTPUT}/{form}"), settings.overwrite)
     walk = build_walkthrough(settings)
     if form in ("short", "terminal"):
         from anaphora.explain.output import print_forms, print_summary, print_walkthrough
@@ -128,6 +127,7 @@ def explain(settings: Explanation) -> None:
         return
     ending = {"page": "html", "json": "json"}[form]
     path = Path(settings.output or f"{_DEFAULT_OUTPUT}/{_name(settings, walk)}_{walk.language}.{ending}")
+    check_new(path, overwrite=settings.overwrite or settings.output is None)  # the default name has all settings
     if form == "json":
         write_json(path, walk.plain())
     else:

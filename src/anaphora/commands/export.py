@@ -82,6 +82,7 @@ def export(settings: Export) -> Path:
     if is_page:
         from anaphora.api.browser.page import write_browser_page
 
+        check_new(output, settings.overwrite)
         write_browser_page(output, run)
     elif settings.format == "bert":
         _write_bert(run, settings, output)

@@ -180,12 +180,8 @@ def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict
     from anaphora.commands.parts.shared import result_settings
 
     about = result_settings(folder, run, settings)
-    scores = {
-        "items": None,
-        "layer": None,
-        "head": None,
-        "untrained": settings.untrained,
-    }  # as `anaphora score` has them
+    # As `anaphora score` has them.
+    scores = {"items": None, "layer": None, "head": None, "untrained": settings.untrained}
     evidence = {"items": settings.items, "untrained": settings.untrained, "protocol.alpha": settings.protocol.alpha}
     return {
         metrics_path(Path(), settings.split).name: about | scores,

@@ -271,6 +271,7 @@ def check_table(settings: Any) -> None:
 def write_table(settings: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the rows of a command's table to the CSV file `output`, if it is set, and print its path."""
     if settings.output:
+        check_table(settings)
         write_csv(Path(settings.output), rows)
         say(_("table {path}").format(path=settings.output))
 
