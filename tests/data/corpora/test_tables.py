@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pandas
 import pytest
 
@@ -470,6 +471,22 @@ def test_a_damaged_table_is_reported_in_one_line(tmp_path: Path) -> None:
         table.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
         with contextlib.suppress(UserError):  # anything else is a traceback
             tables.read(OwnExamples(path=str(table)))
+
+
+@pytest.mark.parametrize("kind", ["one split", "several splits", "file"])
+def test_the_error_for_data_stored_by_datasets_says_how_they_are_converted(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = datasets.Dataset.from_list([ITEM])
+    (datasets.DatasetDict(train=rows) if kind == "several splits" else rows).save_to_disk("stored")
+    path = next(Path("stored").glob("*.arrow")) if kind == "file" else Path("stored")
+    with pytest.raises(UserError) as raised:
+        tables.read(OwnExamples(path=str(path)))
+    (advice,) = re.findall(r", as (datasets\..*) writes it$", str(raised.value))
+    eval(advice, {"datasets": datasets})
+    splits, _ = tables.read(OwnExamples(path="items.parquet"))
+    assert [example.text for items in splits.values() for example in items] == [ITEM["text"]]
 
 
 def test_a_wrong_kind_of_file_is_refused(tmp_path: Path) -> None:

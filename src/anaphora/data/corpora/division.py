@@ -125,13 +125,24 @@ def lines_with_ends(text: str) -> Iterator[str]:
 
 
 def unknown_format(path: Path, suffixes: Sequence[str]) -> UserError:
-    """Return the error for a `data.path` that does not name a file with one of the given suffixes."""
-    allowed = ", ".join(suffixes)
+    """Return the error for a `data.path` that does not name a file with one of the given suffixes.
+
+    For data that the library `datasets` has stored, the message says how to convert them.
+    """
+    allowed, place = ", ".join(suffixes), repr(str(path))
+    to_parquet = "to_parquet('items.parquet')"
+    if (path / "dataset_dict.json").exists() or (path / "dataset_info.json").exists():
+        split = "['train']" if (path / "dataset_dict.json").exists() else ""
+        return UserError(
+            f"data.path ({path}) is a folder of the library datasets; name one file of {allowed}, as "
+            f"datasets.load_from_disk({place}){split}.{to_parquet} writes it"
+        )
     if path.is_dir():
         return UserError(f"data.path ({path}) is a folder; name one file of {allowed} (it holds {_inside(path):.60})")
     if not path.suffix:
         return UserError(f"data.path ({path}): the file's name must end in one of {allowed}")
-    return UserError(f"data.path ({path}): {path.suffix!r} must be one of {allowed}")
+    way_out = f", as datasets.Dataset.from_file({place}).{to_parquet} writes it" if path.suffix == ".arrow" else ""
+    return UserError(f"data.path ({path}): {path.suffix!r} must be one of {allowed}{way_out}")
 
 
 def _inside(folder: Path) -> str:
