@@ -126,6 +126,7 @@ def test_a_sweep_may_run_over_the_setting_on_which_an_effect_depends() -> None:
     register_commands()
     composed(CONFIGS, "train", ["task.supervision.heads=[0]", "task.supervision.weight=0"])
     composed(CONFIGS, "train", ["model/attention=gru", "model/position=rotary", "objective=best_head"])
+    composed(CONFIGS, "train", ["experiment=bilinear", "task.own_token=0", "model.tied_output=true"])
     with pytest.raises(UserError, match=r"heads=\[0\] has no effect while task.supervision.weight is 0"):
         composed(CONFIGS, "train", ["task.supervision.heads=[0]"])
 

@@ -240,7 +240,7 @@ class Trainer:
 
 
 class WithoutEffect(NamedTuple):
-    """Settings that change nothing under a condition, whose first word is the setting on which it depends.
+    """Settings that change nothing under a condition.
 
     A name that ends with a dot stands for all settings below it. `holds` tells whether the condition holds, given a
     function that returns the composed value of a setting.
@@ -349,8 +349,20 @@ def refuse_without_effect(
     Raises:
         UserError: a setting has no effect (`WITHOUT_EFFECT`).
     """
+    read: set[str] = set()
+
+    def recorded_value_of(name: str) -> Any:
+        read.add(name)
+        return value_of(name)
+
     for name, value in typed.items():
         for row in WITHOUT_EFFECT if value_of(name.replace("/", ".")) else ():
             is_named = any(name == one or (one.endswith(".") and name.startswith(one)) for one in row.names)
-            if is_named and row.condition.partition(" ")[0] not in swept and row.holds(value_of):
+            read.clear()
+            if is_named and row.holds(recorded_value_of) and not any(_is_below(one, swept) for one in read):
                 raise UserError(f"{name}={value} has no effect while {row.condition}")
+
+
+def _is_below(name: str, groups: Collection[str]) -> bool:
+    """Return whether a setting is one of `groups`, or belongs to one of them."""
+    return any(name == group or name.startswith(f"{group}.") for group in groups)
