@@ -76,7 +76,7 @@ WRONG = [
     ("report", ("run=outputs/a", "runs=[b,c]"), "run (outputs/a) and runs ([b, c]) are both given: give one of them"),
     ("extract", ("items=0",), "items (0) must be at least 1"),
     ("study", ("study=mirror", "threads=100000"), "threads (100000) must be at least 1 and below 1025"),
-    ("corpus", ("task=classification",), "unknown setting task (allowed: data, output)"),
+    ("corpus", ("task=classification",), "unknown setting task (allowed: overwrite, data, output)"),
     ("study", ("task=classification", "study=mirror"), "task: this command has no such setting; --help"),
     ("train", ("model=[1]",), "model=[1]; a group takes the name of one of its choices"),
     ("train", ("data=[1]",), "data=[1]; a group takes the name of one of its choices"),

@@ -162,15 +162,15 @@ def test_the_command_scores_a_folder_of_transformers(items: Path, tmp_path: Path
         model.save_pretrained(tmp_path / name)
         tokenizer().save_pretrained(tmp_path / name)
         done = script(
-            "score", f"run={tmp_path / name}", f"output={tmp_path / 'out'}",
+            "score", f"run={tmp_path / name}", f"output={tmp_path / 'of' / name}",
             *("data=jsonl", f"data.path={items}", "items=12", "untrained=1"),
         )  # fmt: skip
         assert done.status == 0, done.err
-        metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
+        metrics = json.loads((tmp_path / "of" / name / "metrics.json").read_text(encoding="utf-8"))
         assert (metrics.get("causal") is not None) == (name == "whole") and metrics["untrained_models"] == 1
         assert ("Causal tests" in done.out) == (name == "whole")
         assert ("no causal tests: without: it has no output layer" in done.out) == (name == "without")
-        assert (tmp_path / "out" / "tables" / "heads_dev.csv").exists()
+        assert (tmp_path / "of" / name / "tables" / "heads_dev.csv").exists()
 
 
 @pytest.mark.parametrize("place", [".", "tables"])

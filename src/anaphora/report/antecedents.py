@@ -98,8 +98,8 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
         )
     if shown_interval(interval_of(head)) is None or shown_interval(interval_of(nearest)) is None:
         outcome = _(
-            "{selector}, {mentions}: {head} reaches {share} against {nearest}; too few documents, or documents that "
-            "are all alike, give no interval."
+            "{selector}, {mentions}: {head} reaches {share}, the nearest mention {nearest}; too few documents, or "
+            "documents that are all alike, give no interval."
         )
     elif head["low"] > nearest["high"]:
         outcome = _(
