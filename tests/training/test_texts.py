@@ -122,7 +122,7 @@ def test_perplexity_falls_and_is_that_of_the_loss(settings: Settings, pages: Pat
     last = training_record(run)["validations"][-1]
     assert last["validation/perplexity"] == pytest.approx(math.exp(last["validation/loss"]), rel=1e-5)
     assert not [name for name in last if name.startswith("attention")]
-    with pytest.raises(UserError, match=r"^output \(there\) needs pronoun questions, and these data are texts"):
+    with pytest.raises(UserError, match=r"^output \(there\) is for runs with a prediction head; a perplexity is only"):
         evaluate(Evaluation(run=str(run), output="there"))
 
 

@@ -71,11 +71,11 @@ class Evaluation(RunHead):
 def evaluate(settings: Evaluation) -> None:
     """Predict the antecedents in a split, or the labels of its texts; print and write predictions and accuracies.
 
-    For texts and a run without a prediction head, only the perplexity is printed. With `runs`, several are compared.
+    For texts and a run without a prediction head, only the perplexity is printed. With `runs`, runs are compared.
 
     Raises:
         UserError: results on other data would be written among those on the run's own data, `calibrate` or `layer` is
-            set for texts, or `output` for a perplexity. Also the errors of `evaluate_{runs,examples,texts}`.
+            set for texts, or `output` for a perplexity. Also the errors of the functions `evaluate_*` below.
     """
     from anaphora.commands.parts import shared
     from anaphora.runs.directory import load
@@ -91,8 +91,10 @@ def evaluate(settings: Evaluation) -> None:
     results = {} if only_printed else {f"{settings.results_name}_answers.json": about}
     if not only_printed:
         shared.check_place_of_like_data(run, settings)
-    for name, is_unused in (("calibrate", of_texts), ("layer", of_texts), ("output", only_printed)):
-        if is_unused and (value := getattr(settings, name)) is not None:
+    elif settings.output is not None:
+        raise UserError(f"output ({settings.output}) is for runs with a prediction head; a perplexity is only printed")
+    for name in ("calibrate", "layer") if of_texts else ():
+        if (value := getattr(settings, name)) is not None:
             raise UserError(f"{name} ({value}) needs pronoun questions, and these data are texts")
     with shared.held_output(folder, run, settings, results), shared.held_calibration(folder, run, settings):
         (evaluate_texts if of_texts else evaluate_examples)(run, settings, folder)
@@ -374,9 +376,7 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
     for name in ("data", "by", "contrast", "folds"):
         if (given := getattr(settings, name)) not in (None, []):
             value = getattr(given, "kind", given)
-            raise UserError(
-                f"{name} ({value}) is for runs that answer pronouns; runs that label texts answer their own"
-            )
+            raise UserError(f"{name} ({value}) is for runs that answer pronouns; these runs label their own texts")
     first = runs[0]
     corpus = corpus_of(first)
     for run in runs[1:]:
