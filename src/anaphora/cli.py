@@ -8,8 +8,8 @@ from __future__ import annotations
 import contextlib
 import signal
 
-_RAISES = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-if _RAISES:  # during the imports below, which take 0.3 s, an interrupt ends the process without a traceback
+_INTERRUPT_RAISES = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+if _INTERRUPT_RAISES:  # during the imports below, which take 0.3 s, an interrupt ends the process without a traceback
     with contextlib.suppress(ValueError):  # raised outside the main thread
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
@@ -46,7 +46,7 @@ from anaphora.settings.arguments import CONFIGS, default_groups, settings_and_op
 from anaphora.settings.run import Config
 from anaphora.settings.typed import error_message, resolve
 
-if _RAISES:
+if _INTERRUPT_RAISES:
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -113,9 +113,8 @@ def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_se
             count=unknown,
         )
     doubtful = without_pronoun(everything) if isinstance(data, data_settings.OwnExamples) else []
-    if doubtful and 2 * len(doubtful) < len(
-        everything
-    ):  # if most items mark no pronoun, the data are about other words
+    # If most items mark no pronoun, the data are about other words.
+    if doubtful and 2 * len(doubtful) < len(everything):
         first = doubtful[0]
         print_phrase(
             N_(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anaphora.analysis.scores.heads import TIE
 from anaphora.base.translation import N_, _
 from anaphora.data.example import Span
 from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pronouns
@@ -12,7 +13,6 @@ from anaphora.report.wording import translated
 
 LEAST_WEIGHT = 0.1
 """Minimum attention weight (0 to 1) on a candidate for a head to count as attending to it."""
-_TIE = 1e-6  # relative difference below which probabilities count as equal, as weights do in the scores of heads
 
 
 answer_phrases = translated(
@@ -104,8 +104,8 @@ def head_note(
 
 
 def best_answers(shares: Sequence[float]) -> list[int]:
-    """Return the indices of the answers with the highest probability: several if they differ by less than `_TIE`."""
-    least = max(shares) * (1 - _TIE)
+    """Return the indices of the answers with the highest probability: several if they differ by less than `TIE`."""
+    least = max(shares) * (1 - TIE)
     return [number for number, share in enumerate(shares) if share >= least]
 
 
