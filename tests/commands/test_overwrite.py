@@ -198,3 +198,37 @@ def test_a_file_that_another_process_has_written_meanwhile_is_kept(
     monkeypatch.setattr(models, "attention", slow)
     status, _, err = script("attention", f"run={own_run}", *SENTENCE, f"output={path}")
     assert status == 2 and f"{path} exists; name another file" in err and path.read_text() == "theirs"
+
+
+def test_commands_on_one_run_follow_one_another_in_any_order_without_being_told_to_replace(
+    own_run: Path, script: Script
+) -> None:
+    of_run, untrained = f"run={own_run}", "untrained=0"
+    small = ("report", of_run, untrained, "items=4", "sentences=1", "formats=[png]")
+    commands = (
+        ("evaluate", of_run),
+        ("score", of_run, untrained),
+        small,
+        ("extract", of_run),
+        ("evaluate", of_run, "calibrate=dev"),
+        (*small, "interface_language=zh"),
+        ("attention", of_run),
+        (*small[:4], "sentences=2", "formats=[svg]", "interface_language=both"),
+    )
+    for command in (*commands, *reversed(commands)):
+        status, _, err = script(*command)
+        assert status == 0, err
+
+
+def test_the_way_out_of_a_damaged_file_can_be_typed(own_run: Path, script: Script) -> None:
+    assert script("score", f"run={own_run}", "untrained=0", "items=4")[0] == 0
+    (own_run / "metrics.json").write_text("{")
+    err = script("explain", f"run={own_run}", "text=Anna met Tom before she left.")[2]
+    assert script(*err.split(" with anaphora ")[1].split())[0] == 0
+    assert script("evaluate", f"run={own_run}", "calibrate=train")[0] == 0
+    path = own_run / "calibration.json"
+    path.write_text("{")
+    err = script("evaluate", f"run={own_run}")[2]
+    assert f"delete it; anaphora evaluate run={own_run} calibrate=dev writes it again" in err
+    path.unlink()
+    assert script("evaluate", f"run={own_run}", "calibrate=dev")[0] == 0 and path.exists()

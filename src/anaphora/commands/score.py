@@ -1,6 +1,6 @@
 """Choose an attention head on the development split and measure it on another split.
 
-Example: anaphora score run=outputs/demo untrained=5
+Example: anaphora score run=outputs/demo split=dev
 """
 
 from __future__ import annotations

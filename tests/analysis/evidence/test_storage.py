@@ -321,8 +321,8 @@ def test_the_way_out_names_the_run_as_it_is_opened_and_data_where_it_has_none(
         path.write_text("{}")
         with pytest.raises(UserError, match="delete the file") as damaged:
             chosen_head(run)
-        for error in (missing, absent, damaged):
-            assert str(error.value).endswith(f" with anaphora score run={argument}")
+        for error, end in ((missing, ""), (absent, " overwrite=true"), (damaged, " overwrite=true")):
+            assert str(error.value).endswith(f" with anaphora score run={argument}{end}")
     (published.directory / "calibration.json").write_text("{}")
     with pytest.raises(UserError, match="run=hf://owner/name calibrate=dev"):
         answer_temperatures(published)

@@ -107,7 +107,7 @@ def answer_temperatures(run: Run) -> dict[str, float]:
         UserError: the file with the temperatures is damaged.
     """
     for path in calibration_paths(run):
-        way_out = f"delete it, or write it again with anaphora evaluate run={run.argument} calibrate=dev"
+        way_out = f"delete it; anaphora evaluate run={run.argument} calibrate=dev writes it again"
         try:
             temperatures = read_json(path, {"temperatures": {str: float}}, way_out)["temperatures"]
         except FileNotFoundError:
@@ -275,7 +275,7 @@ def _command_argument(run: Run) -> str:
 
 
 def _way_out(argument: str) -> str:
-    return f"delete the file, or write it again with anaphora score run={argument}"
+    return f"delete the file, or write it again with anaphora score run={argument} overwrite=true"
 
 
 def _read(path: Path) -> Evidence | None:
