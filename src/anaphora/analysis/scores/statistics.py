@@ -129,9 +129,9 @@ def smallest_p(examples: Sequence[Example], draws: int = 2000) -> float:
     true labels count as one more draw. No head can have a p-value that is clearly smaller.
     """
     sets = _minimal_pair_sets(examples)
-    traded = {(examples[items[0]].group or f"\0{row}", len(items)) for row, items in enumerate(sets)}
     alone = [examples[item] for item in set(range(len(examples))).difference(*sets)]
     counts = [math.comb(len({*each.focal, *each.antecedents}), len(each.antecedents)) for each in alone]
+    traded = set(_trading_groups(examples, sets))
     relabellings = math.prod([*counts, *(math.factorial(size) for _, size in traded)])
     return (1 + draws / relabellings) / (1 + draws)
 
@@ -204,11 +204,9 @@ class _AntecedentPermutation:
         self.traders = np.array([item for items in sets for item in items], dtype=np.int64)
         self.rank = np.array([rank for items in sets for rank in range(len(items))], dtype=np.int64)
         self.set = np.array([row for row, items in enumerate(sets) for _ in items], dtype=np.int64)
-        group_numbers = []
         for row, items in enumerate(sets):
             self.table[row, : len(items)] = items
-            name = scores.examples[items[0]].group or f"\0{row}"
-            group_numbers.append(groups.setdefault((name, len(items)), len(groups)))
+        group_numbers = [groups.setdefault(each, len(groups)) for each in _trading_groups(scores.examples, sets)]
         self.group = np.array(group_numbers, dtype=np.int64)[self.set] if sets else np.zeros(0, np.int64)
         sizes = np.array([size for _, size in groups], dtype=np.int64).reshape(-1, 1)
         self.beyond = np.arange(self.table.shape[1]) >= sizes  # (groups, most): no such cue
@@ -231,6 +229,11 @@ class _AntecedentPermutation:
             ranks = np.argsort(np.argsort(keys, axis=2), axis=2)
             relabelled[:, self.alone] = ranks < self.gold[self.alone].sum(axis=1)[:, None]
         return relabelled
+
+
+def _trading_groups(examples: Sequence[Example], sets: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
+    """Return the group and size of each set; sets that agree in both are relabelled in the same way."""
+    return [(examples[items[0]].group or f"\0{row}", len(items)) for row, items in enumerate(sets)]
 
 
 def _minimal_pair_sets(examples: Sequence[Example]) -> list[list[int]]:
