@@ -538,3 +538,15 @@ def test_a_damaged_file_says_so(run: Run, tmp_path: Path) -> None:
     body = "await pause(300); return { said: at('loading').innerText, page: at('page').hidden };"
     seen = in_browser(html[:start] + html[start + 400 :], body, {"early": True}, tmp_path)
     assert "damaged" in seen["said"] and seen["page"]
+
+
+@browser
+def test_the_page_calls_no_answer_of_a_tie_the_answer(settings: Callable[..., Any], tmp_path: Path) -> None:
+    body = """
+      await type("Anna met Anna before she was tired.");
+      for (const one of words().filter((one) => one.textContent === "Anna")) await click(one);
+      return [at("answers").querySelectorAll(".best").length, at("differ").textContent];
+    """
+    best, compared = use(random_run(settings), body, tmp_path)  # the prediction of a word gives both Annas one score
+    assert best == 2, compared
+    assert "the answer is a tie between “Anna”, “Anna”." in compared

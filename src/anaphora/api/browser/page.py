@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.storage import answer_temperatures, chosen_head, stored_head
+from anaphora.analysis.scores.heads import TIE
 from anaphora.api.browser.shapes import check_supported, shape_of, stored_tokenizer
 from anaphora.api.live.questions import FIRST_SENTENCES
 from anaphora.base.errors import UserError
@@ -107,6 +108,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "language": {"sample": LANGUAGE_SAMPLE, "share": CHINESE_SHARE},
         "temperatures": answer_temperatures(run),
         "least": LEAST_WEIGHT,
+        "tie": TIE,
         "supervised": [
             [run.config.supervises(layer, head) for head in range(heads_of(run.config.model.attention))]
             for layer in range(run.config.model.layers)

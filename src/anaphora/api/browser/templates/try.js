@@ -240,7 +240,7 @@
     return node;
   }
   const best = (numbers) => numbers.indexOf(Math.max(...numbers));
-  const bestAnswers = (shares) => [...shares.keys()].filter((place) => shares[place] >= Math.max(...shares) * (1 - 1e-6));
+  const bestAnswers = (shares) => [...shares.keys()].filter((place) => shares[place] >= Math.max(...shares) * (1 - data.tie));
   const tiedWithBest = (lists, weights) => lists.filter((_, place) => share(weights[place]) === share(Math.max(...weights)));
   function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
     const head = chosen ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));

@@ -5,7 +5,8 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/; // scripts fr
 const isRightToLeft = (text) => RIGHT_TO_LEFT.test(text.replace(/\[[^\]]*\]|<[^>]*>/g, "").match(/\p{L}/u)?.[0] ?? "");
 // Words from right to left would draw the marks, arrows and numbers beside them into their own order.
 const isolated = (value) => RIGHT_TO_LEFT.test(value) ? `\u2068${value}\u2069` : value;
-const isWide = (text) => /[\p{Script=Han}\u3000-\u303f\uff00-\uff60]/u.test(text); // Chinese characters, and full-width punctuation
+const WIDE = /([\p{Script=Han}\u3000-\u303f\uff00-\uff60]+)/u; // Chinese characters, and full-width punctuation
+const isWide = (text) => WIDE.test(text);
 const languageOfWord = (text) => isWide(text) ? "zh" : "en";
 
 function inLanguage(text, lang) {
@@ -18,7 +19,7 @@ function inLanguage(text, lang) {
 // page, and on a Chinese one what stands in quotes without any.
 function spoken(text) {
   const isChinese = document.documentElement.lang === "zh", other = isChinese ? "en" : "zh";
-  const parts = text.split(isChinese ? /“([^“”]*)”/ : /([\p{Script=Han}\u3000-\u303f\uff00-\uff60]+)/u); // odd parts are matches
+  const parts = text.split(isChinese ? /“([^“”]*)”/ : WIDE); // odd parts are matches
   return parts.flatMap((part, place) => {
     if (place % 2 === 0) return part ? [part] : [];
     if (!isChinese) return [inLanguage(part, other)];
