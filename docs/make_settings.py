@@ -31,7 +31,7 @@ from anaphora.commands.gap import NameDecisions
 from anaphora.commands.look import LivePage
 from anaphora.commands.report import Report
 from anaphora.commands.score import Scoring
-from anaphora.settings.help import comment_on, default_text
+from anaphora.settings.help import comment_on, default_text, listed_fields
 from anaphora.settings.run import Config
 from anaphora.settings.variants import SLOTS, VARIANTS
 from anaphora.studies.plan import Slurm, StudyPlan, VerdictRule
@@ -180,7 +180,7 @@ def _table(settings: type[Any], prefix: str) -> list[str]:
     rows = []
     hints = typing.get_type_hints(settings)
     variants = {variant for options in VARIANTS.values() for variant in options.values()}
-    for field in dataclasses.fields(settings):
+    for field in listed_fields(settings):
         fixed = field.name == "kind" and settings in variants
         if fixed or dataclasses.is_dataclass(hints[field.name]) or "Data" in str(hints[field.name]):
             continue

@@ -62,6 +62,11 @@ def test_help_names_each_setting_of_its_command_and_no_other(name: str) -> None:
         assert named_in(page) == own
 
 
+def test_a_list_of_settings_begins_with_what_the_command_is_about() -> None:
+    keys = [entry.key for entry in _entries(COMMANDS["score"].schema)]
+    assert (keys[0], keys[-1]) == ("run", "overwrite")
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_short_fits_the_terminal_and_has_an_example_of_existing_settings(name: str) -> None:
     command = COMMANDS[name]

@@ -163,8 +163,13 @@ def summary(settings: type[Any]) -> str:
     return " ".join((inspect.getdoc(settings) or "").split("\n\n")[0].split())
 
 
+def listed_fields(schema: type[Any]) -> list[dataclasses.Field[Any]]:
+    """Return the fields of a class of settings in the order of a list: `overwrite`, of a base class, comes last."""
+    return sorted(dataclasses.fields(schema), key=lambda one: one.name == "overwrite")
+
+
 def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
-    for one in dataclasses.fields(schema):
+    for one in listed_fields(schema):
         hint, key = inner_type(schema, one.name), f"{before}{one.name}"
         if dataclasses.is_dataclass(hint) and hint not in VARIANTS:
             yield from _entries(typing.cast(type[Any], hint), f"{key}.")
