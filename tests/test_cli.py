@@ -29,6 +29,7 @@ WRONG = [
     ("train", ("seed=abc",), "error: seed (abc) must be of type int"),
     ("train", ("optimizer.clip=much",), "error: optimizer.clip (much) must be of type float"),
     ("train", ("model.tied_output=maybe",), "error: model.tied_output (maybe) must be of type bool (true or false)"),
+    ("score", ("overwrite=maybe",), "error: overwrite ('maybe') must be of type bool (true or false)"),
     ("train", ("model.values=[a,b]",), "error: model.values ([a,b]) must be of type str"),
     ("train", ("optimizer.steps=0",), "optimizer.steps (0) must be at least 1"),
     ("train", ("data=jsonl",), "data.path is missing"),

@@ -33,7 +33,9 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")  # lone surrogates stand for an argum
 _CLUSTER_PLUGIN = re.compile(
     r"Could not find '(hydra/(?:launcher|sweeper))/(joblib|optuna|submitit_local|submitit_slurm)'"
 )
-_OF_OMEGACONF = {"to Float": "float", "to Integer": "int", "bool": "bool (true or false)", "to string": "str"}
+_BOOL = "bool (true or false)"
+_OF_OMEGACONF = {"to Float": "float", "to Integer": "int", "bool": _BOOL, "to string": "str"}
+"""Types by their names in OmegaConf's messages."""
 _WRONG_TYPE = re.compile(
     rf"Error merging override ([^ =]+)=(.*) \(.*(?:could not be converted|is not a valid|Cannot convert '\w+') "
     rf"({'|'.join(_OF_OMEGACONF)})\b.*\)"
@@ -212,7 +214,7 @@ def _is_required(one: dataclasses.Field[Any]) -> bool:
 
 
 def _type_name(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint)
+    return _BOOL if hint is bool else hint.__name__ if isinstance(hint, type) else str(hint)
 
 
 def error_message(error: BaseException) -> str:
