@@ -234,9 +234,11 @@ def trial(context: ForkServerContext, reference: Reference, folder: Path, planne
 def _compared(files: dict[str, str], fault: Fault) -> dict[str, str]:
     """Return the files to compare: without the cache if it was deleted.
 
-    After a full disk, shortcuts in the cache are not compared either, since commands do without storing them.
+    After a full disk, shortcuts in the cache are not compared either, since commands do without storing them. After a
+    kill, temporary files are not compared, since nothing but the system can remove them.
     """
-    left_out = {"no cache": _CACHE, "small disk": "shortcuts-"}.get(fault.kind)
+    of_the_killed = dict.fromkeys(("kill -9", "cut", "SIGTERM"), f"{_TEMPORARY}/tmp")
+    left_out = {"no cache": _CACHE, "small disk": "shortcuts-", **of_the_killed}.get(fault.kind)
     return {name: digest for name, digest in files.items() if left_out is None or left_out not in name}
 
 
