@@ -232,3 +232,26 @@ def test_the_way_out_of_a_damaged_file_can_be_typed(own_run: Path, script: Scrip
     assert f"delete it; anaphora evaluate run={own_run} calibrate=dev writes it again" in err
     path.unlink()
     assert script("evaluate", f"run={own_run}", "calibrate=dev")[0] == 0 and path.exists()
+
+
+def test_a_page_of_several_runs_can_lie_in_one_of_them(own_run: Path, tmp_path: Path, script: Script) -> None:
+    second = shutil.copytree(own_run, tmp_path / "second")
+    small = ("report", "untrained=0", "items=4", "sentences=1", "formats=[]", f"output={own_run / 'both'}")
+    status, _, err = script(*small, f"runs=[{own_run},{second}]")
+    assert status == 0, err
+    status, _, err = script(*small, f"run={second}")
+    assert status == 2 and f'holds the results with runs=["{own_run}", "{second}"], which' in err
+    assert f'by those with runs=["{second}"]; ' in err
+
+
+def test_what_is_replaced_without_a_record_is_named(own_run: Path, script: Script) -> None:
+    small = ("report", f"run={own_run}", "items=4", "sentences=1", "formats=[]")
+    assert script(*small, "untrained=1")[0] == 0
+    (own_run / WRITTEN).unlink()
+    status, out, err = script("score", f"run={own_run}", "untrained=0")
+    assert status == 0, err
+    words = " ".join(out.split())
+    assert "not recorded with which settings these files were written; they are replaced: metrics.json" in words
+    assert "the evidence of the last report is removed, because it was measured with other settings" in words
+    status, out, err = script("score", f"run={own_run}", "untrained=0")
+    assert status == 0 and "recorded" not in out and "removed" not in out

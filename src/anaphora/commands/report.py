@@ -191,14 +191,16 @@ def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict
 
 
 def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[str, dict[str, Any]]:
-    """Return the runs of a page, as in `claimed`; the page shows their stored evidence."""
-    from anaphora.commands.parts.pages import page_stem
-    from anaphora.commands.parts.shared import result_settings
+    """Return the runs of a page, as in `claimed`; the page shows their stored evidence.
 
-    about = [result_settings(folder, run, settings) for run in runs]
-    return {
-        f"{page_stem(settings.split)}.html": about[0] if len(runs) == 1 else {"runs": [one["run"] for one in about]}
-    }
+    The page in a run's own folder, which may be renamed, is that of the run.
+    """
+    from anaphora.commands.parts.pages import page_stem
+    from anaphora.commands.parts.shared import location, result_settings
+
+    is_own = len(runs) == 1 and folder.resolve() == runs[0].directory.resolve()
+    several = {"runs": [location(run.argument) for run in runs]}
+    return {f"{page_stem(settings.split)}.html": result_settings(folder, runs[0], settings) if is_own else several}
 
 
 def compare(runs: Sequence[str], settings: Report) -> Path:

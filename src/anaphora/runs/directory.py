@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from anaphora.base.console import say
 from anaphora.base.device import Device, torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, locked_directory, read_json, write_json, write_text
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.tensors import read_arrays, write_arrays
+from anaphora.base.translation import _
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.data.tokens.vocabulary import read_tokenizer
 from anaphora.model.pretrained.families import CONFIG, encoder_settings
@@ -141,7 +143,8 @@ def claimed(
 
     This is the rule of all commands: a result replaces only a result with the same settings, unless `overwrite` is set.
     In a folder that `output` names, a file without a record may be somebody's own and is not replaced either. The
-    caller locks the folder. If the `with` block fails, the record of a result that it has not written stays as it was.
+    caller locks the folder. A note is printed if results without a record are replaced. If the `with` block fails, the
+    record of a result that it has not written stays as it was.
 
     Args:
         results: the settings that determine each result, by name; the keys are paths in the folder.
@@ -157,11 +160,14 @@ def claimed(
         stored = {}
     is_named = settings.output is not None and folder.resolve().is_relative_to(Path(settings.output).resolve())
     new: dict[str, dict[str, Any]] = json.loads(json.dumps(results))
+    unknown: list[str] = []
     for result, now in new.items():
         if settings.overwrite or not (folder / result).exists():
             continue
         if result not in stored and is_named:
             raise UserError(f"{folder / result} exists, and {folder / WRITTEN} does not say what it is; {way_out}")
+        if result not in stored:
+            unknown.append(result)
         before = stored.get(result, now)
         for name in {**now, **before}:
             if before.get(name) != now.get(name):
@@ -173,6 +179,9 @@ def claimed(
                     f"{folder / result} holds the results with {name}={old}, which would be overwritten by those with "
                     f"{name}={other}; {way_out}"
                 )
+    if unknown:
+        note = _("{folder}: not recorded with which settings these files were written; they are replaced: {files}")
+        say(note.format(folder=folder, files=", ".join(unknown)))
     if stored != stored | new:
         write_json(folder / WRITTEN, stored | new)
     times = {result: _written_at(folder / result) for result in new}

@@ -201,12 +201,19 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
     """Write `metrics.json` and the tables of heads, templates and single items; the caller locks the folder.
 
     If `evidence` is None, the scores in `headline` are written, and other fields of the file are retained if it was
-    written for the same head, weights, items, code and number of untrained models.
+    written for the same head, weights, items, code and number of untrained models. Otherwise they are removed, and a
+    note is printed.
     """
     if evidence is None:
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
         if stored is not None and _matches(stored, evidence, headline):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
+        elif stored is not None and stored.provenance is not None:
+            note = _(
+                "{path}: the evidence of the last report is removed, because it was measured with other settings, "
+                "items, weights or code than these scores; anaphora report measures it again"
+            )
+            say(note.format(path=metrics_path(folder, headline.split)))
     write_measurement(headline, folder, evidence)
 
 
