@@ -360,9 +360,10 @@ def open_model(
         tokenizer: required for a loaded model; by default, the tokenizer of the folder or of the model on the Hub.
 
     Raises:
-        UserError: `transformers` is not installed; the folder or model does not exist or cannot be loaded
-            (`load_named`); the model is not a text model of `transformers`, has a peft adapter, or has no encoder that
-            runs by itself; the tokenizer is missing or is not a fast tokenizer; or the attention maps cannot be read.
+        UserError: `transformers` is missing or too old; the folder or model does not exist or cannot be loaded
+            (`load_named`); the model is not a text model of `transformers`, has a peft adapter, has no encoder that
+            runs by itself, or changes the text before its encoder; the tokenizer is missing or is not a fast tokenizer;
+            or the attention maps cannot be read.
     """
     transformers = import_transformers()
     if isinstance(model, str | Path):
