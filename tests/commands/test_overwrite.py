@@ -255,3 +255,15 @@ def test_what_is_replaced_without_a_record_is_named(own_run: Path, script: Scrip
     assert "the evidence of the last report is removed, because it was measured with other settings" in words
     status, out, err = script("score", f"run={own_run}", "untrained=0")
     assert status == 0 and "recorded" not in out and "removed" not in out
+
+
+def test_matrices_of_one_name_in_two_folders_have_pages_of_their_own(
+    tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.yaml").write_text("X: [[1, 0], [0, 1]]\nW_K: [[1, 0], [0, 1]]\n")
+        for _again in range(2):
+            assert script("explain", f"matrices={folder}/mine.yaml", "form=json")[0] == 0
+    assert len(list((tmp_path / "outputs" / "explain").glob("mine_*_en.json"))) == 2

@@ -140,13 +140,14 @@ def explain(settings: Explanation) -> None:
 def _name(settings: Explanation, walk: Walkthrough) -> str:
     """Return the default file name of a walk-through, without suffix.
 
-    For a run, or if a setting differs from its default, the name contains a hash of the settings.
+    For a run or matrices, or if a setting differs from its default, the name contains a hash of the settings.
     """
     from anaphora.data.own_sentence import name_of_sentence
 
     digits = [] if settings.digits == Explanation.digits else [settings.digits]
     if settings.run is None:
-        chosen = [settings.head, settings.row, *digits]
+        whose = [] if settings.matrices is None else [str(Path(settings.matrices).resolve())]
+        chosen = [settings.head, settings.row, *digits, *whose]
         return walk.name if chosen == [None, None] else name_of_sentence(walk.name, *chosen)
     asked = (settings.run, settings.pronoun, settings.candidates, settings.layer, settings.head, settings.row)
     return f"sentence_{name_of_sentence(settings.text or settings.example or '', *asked, *digits)}"
