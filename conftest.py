@@ -176,6 +176,14 @@ def tiny_settings() -> tuple[str, ...]:
     return TINY
 
 
+@pytest.fixture
+def other(table: Path, tmp_path: Path) -> Path:
+    """Return the table with other words in its texts."""
+    path = tmp_path / "other.jsonl"
+    path.write_text(table.read_text(encoding="utf-8").replace("went to", "ran to"), encoding="utf-8")
+    return path
+
+
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory, tiny: Callable[..., Any]) -> Path:
     """Return a finished run of eight steps on the table, for reading only; `own_run` is a copy for writing."""

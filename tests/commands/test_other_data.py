@@ -24,14 +24,6 @@ COMMANDS = {
 output file."""
 
 
-@pytest.fixture
-def other(table: Path, tmp_path: Path) -> Path:
-    """Return the table with other words in its texts."""
-    path = tmp_path / "other.jsonl"
-    path.write_text(table.read_text(encoding="utf-8").replace("shop", "bank"), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("name", COMMANDS)
 def test_other_data_do_not_replace_what_was_measured_on_the_runs_own(
     name: str, own_run: Path, other: Path, tmp_path: Path, script: Script

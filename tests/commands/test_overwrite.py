@@ -41,14 +41,6 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-@pytest.fixture
-def other(table: Path, tmp_path: Path) -> Path:
-    """Return the table with other words in its texts."""
-    path = tmp_path / "other.jsonl"
-    path.write_text(table.read_text(encoding="utf-8").replace("went to", "ran to"), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_folder_keeps_results_of_other_runs_and_settings_and_the_files_of_others(
     name: str, own_run: Path, other: Path, tmp_path: Path, script: Script

@@ -176,18 +176,12 @@ def report(settings: Report) -> list[Path]:
 
 def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict[str, Any]]:
     """Return the settings that determine the scores of a run and the further evidence on it, as in `claimed`."""
-    from anaphora.analysis.evidence.storage import HEADS_TABLE, metrics_path
     from anaphora.commands.parts.shared import result_settings
+    from anaphora.commands.score import Scoring, results_of
 
-    about = result_settings(folder, run, settings)
-    # As `anaphora score` has them.
-    scores = {"items": None, "layer": None, "head": None, "untrained": settings.untrained}
-    evidence = {"items": settings.items, "untrained": settings.untrained, "protocol.alpha": settings.protocol.alpha}
-    return {
-        metrics_path(Path(), settings.split).name: about | scores,
-        HEADS_TABLE: about | {"items": None},
-        f"tables/verdict_{settings.split}.csv": about | evidence,
-    }
+    scores = results_of(folder, run, Scoring(split=settings.split, untrained=settings.untrained))
+    evidence = result_settings(folder, run, settings, "items", "untrained")
+    return scores | {f"tables/verdict_{settings.split}.csv": evidence | {"protocol.alpha": settings.protocol.alpha}}
 
 
 def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[str, dict[str, Any]]:
