@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import no_progress
+from anaphora.analysis.maps.answers import shares_chosen
+from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities
 from anaphora.analysis.maps.words import mention_mass
 from anaphora.analysis.results.scores import Head, existing_head
 from anaphora.analysis.results.typed_json import table_row
@@ -33,6 +35,7 @@ from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
 from anaphora.data.example import Example
+from anaphora.runs.items import encode
 from anaphora.settings.model.encoder import check_length
 
 if TYPE_CHECKING:
@@ -87,8 +90,9 @@ def select_antecedents(
         texts: callback that receives the number of texts in each forward pass.
 
     Raises:
-        UserError: a text is too long for the model, a mention has no token, `untrained` is negative, or the model has
-            no attention maps or takes the pronoun as a second input sequence (`reads_one_pronoun`).
+        UserError: a text is too long for the model, a mention has no token, no mention of a split has an antecedent in
+            a token of its own, `untrained` is negative, or the model has no attention maps or takes the pronoun as a
+            second input sequence (`reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
 
@@ -150,26 +154,25 @@ def name_decisions(
     examples = gap.require_two_names(measured)
     gold = gap.gold_decisions(gap.require_two_names(development), 2)
     progress(_("{model}: name decisions").format(model=model.name))
-    chosen_on = _read(model, development)[0]
-    masses, answers = _read(model, examples)
     number = list(model.attending_layers).index(head.layer) * model.heads + head.head
-    top, named = _named(chosen_on[..., [number]])
-    (threshold,) = gap.best_thresholds(top, np.take_along_axis(gold, named, axis=1), int(gold.sum()))[0]
+    top, _names, right = gap.strongest_names(_read(model, development)[..., [number]], gold)
+    (threshold,) = gap.best_thresholds(top, right, int(gold.sum()))[0]
     scores: dict[str, gap.GapScore] = gap.rule_scores(examples)
-    scores["head"] = gap.gap_score(_decide(masses[..., number])[None], examples)
-    scores["head with threshold"] = gap.gap_score(_decide(masses[..., number], threshold)[None], examples)
+    head_masses = _read(model, examples)[..., number]
+    scores["head"] = gap.gap_score(_decide(head_masses)[None], examples)
+    scores["head with threshold"] = gap.gap_score(_decide(head_masses, threshold)[None], examples)
     controls = []
     for seed in range(1, untrained + 1):
         stage = _("{model}: name decisions of an untrained model, {number} of {all}")
         progress(stage.format(model=model.name, number=seed, all=untrained))
         control = untrained_model(model, seed)
-        named = _named(_read(control, development)[0])[1]
-        best = int(np.take_along_axis(gold, named, axis=1).mean(axis=0).argmax())
-        controls.append(_decide(_read(control, examples)[0][..., best]))
+        _top, _names, right = gap.strongest_names(_read(control, development), gold)
+        controls.append(_decide(_read(control, examples)[..., int(right.mean(axis=0).argmax())]))
     if controls:
         scores["untrained"] = gap.gap_score(np.stack(controls), examples)
-    if answers is not None:
-        scores["answers"] = gap.gap_score(gap.decisions_from_answers(np.array(answers), 2)[None], examples)
+    if isinstance(model, OpenRun) and answers_pronouns(model.run.model.prediction):
+        answers = log_probabilities(model.run.model, encode(model.run, examples), model.run.config.batching)
+        scores["answers"] = gap.gap_score(shares_chosen(answers)[None, :, :2], examples)
     return [
         {
             "policy": name,
@@ -180,24 +183,17 @@ def name_decisions(
     ]
 
 
-def _read(model: AnyModel, examples: Sequence[Example]) -> tuple[Masses, list[int] | None]:
-    """Return each head's attention weight from the pronoun to each of two names, (N, 2, K), and the model's answers.
+def _read(model: AnyModel, examples: Sequence[Example]) -> Masses:
+    """Return each head's attention weight from the pronoun to each of two names, (N, 2, K).
 
-    K = L * H, where L counts only layers with attention. The answers are those of `pronoun_records`; None if the model
-    gives no answers.
+    K = L * H, where L counts only layers with attention.
     """
-    records, answers = pronoun_records(model, examples)
     layers = list(model.attending_layers)
-    masses = np.stack([mention_mass(record)[layers].reshape(-1, 2).T for record in records])
-    return masses.astype(np.float64), answers
-
-
-def _named(masses: Masses) -> tuple[Masses, NDArray[np.int64]]:
-    """Return the weight of the name with more weight, and the index of this name: (N, 2, K) -> two of (N, K)."""
-    return masses.max(axis=1), masses.argmax(axis=1)
+    records = pronoun_records(model, examples)[0]
+    return np.stack([mention_mass(record)[layers].reshape(-1, 2).T for record in records]).astype(np.float64)
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
-    """Accept the name with the larger weight if that weight is at least the threshold: (N, 2) -> (N, 2) bool."""
-    decisions: gap.Decisions = gap.decisions_from_answers(masses.argmax(axis=1), 2) & (masses >= threshold)
-    return decisions
+    """Accept the name with the larger weight if that weight is at least the threshold: (N, 2) -> (N, 2)."""
+    top, names, _right = gap.strongest_names(masses[..., None], np.zeros(masses.shape, dtype=np.bool_))
+    return names[..., 0] * (top >= threshold)

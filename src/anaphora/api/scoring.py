@@ -13,6 +13,7 @@ from anaphora.analysis.causal.subjects import Subject
 from anaphora.analysis.evidence.evidence import Evidence, every_group
 from anaphora.analysis.evidence.headline import Measurement, no_progress, untrained_items, untrained_seeds
 from anaphora.analysis.evidence.other_models import evidence_from_records
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.capture import capture_run
 from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.scores import ALL, Head, existing_head
@@ -254,11 +255,10 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     return EvaluationSplits(training, others, measured, split)
 
 
-def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], list[int] | None]:
-    """Return the pronouns' attention rows, and the answers of a run's prediction head as candidate indices.
+def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], Answers | None]:
+    """Return the pronouns' attention rows, and the answers of a run's prediction head.
 
-    The index is -1 for "none of them". The answers are None for a `transformers` model, and for a run whose prediction
-    head does not score candidates.
+    The answers are None for a `transformers` model, and for a run whose prediction head does not score candidates.
 
     Raises:
         UserError: the model cannot process a text, or has no attention maps.
@@ -266,7 +266,7 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
     if not isinstance(model, OpenRun):
         return list(model.records(examples)), None
     captured = capture_run(model.run, examples)
-    return captured.records, None if captured.answers is None else captured.answers.candidates.tolist()
+    return captured.records, captured.answers
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:

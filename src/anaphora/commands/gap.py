@@ -67,7 +67,7 @@ class GapEvaluation:
     """Decisions of S runs on whether the pronoun refers to each of M names in N items, and the scores."""
 
     scores: dict[str, GapScore]  # scores of each run and of all runs together, by name of the table row
-    # (S, W, N, M) bool; for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
+    # (S, W, N, M); for folds, S is the number of runs per fold. W is 1, or 2 with exchanged names: decisions from
     # the original names, then from the mean over original and exchanged names.
     decisions: Decisions
     examples: list[Example]  # the N items
@@ -190,9 +190,8 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
     """Return the GAP scores of S runs, averaged over the runs, keyed by the name of the table row.
 
     Args:
-        decisions: mask of the accepted names, (S, W, N, M), as in `GapEvaluation`. The W = 1 or 2 decisions give one
-            row each: the first from the original names, the second from the mean prediction for original and exchanged
-            names.
+        decisions: (S, W, N, M), as in `GapEvaluation`. The W = 1 or 2 decisions give one row each: the first from the
+            original names, the second from the mean prediction for original and exchanged names.
     """
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 
@@ -243,8 +242,8 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
     """
     import numpy as np
 
+    from anaphora.analysis.maps.answers import shares_chosen
     from anaphora.analysis.maps.capture import log_probabilities
-    from anaphora.analysis.tasks.gap import decisions_from_answers
     from anaphora.data.names import with_exchanged_names
     from anaphora.runs.items import encode
 
@@ -253,7 +252,7 @@ def _decisions(run: Run, examples: Sequence[Example], exchanged: bool) -> Decisi
     if exchanged:
         others = encode(run, [with_exchanged_names(example) for example in examples])
         shares.append((shares[0] + log_probabilities(run.model, others, run.config.batching)) / 2)
-    return np.stack([decisions_from_answers(each.argmax(axis=1), 2) for each in shares])
+    return np.stack([shares_chosen(each)[:, :2] for each in shares])
 
 
 def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: int, seed: int) -> dict[str, GapScore]:
@@ -310,7 +309,7 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 
 
 def _best_on_other_folds(
-    scores: NDArray[np.floating], gold: Decisions, folds: NDArray[np.int64], threshold: bool = False
+    scores: NDArray[np.floating], gold: NDArray[np.bool_], folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
     """Return decisions (N, M), made in each fold by the scorer (such as a head) that is best on the other folds.
 
@@ -324,12 +323,10 @@ def _best_on_other_folds(
     """
     import numpy as np
 
-    from anaphora.analysis.tasks.gap import best_thresholds
+    from anaphora.analysis.tasks.gap import best_thresholds, strongest_names
 
-    answers = scores.argmax(axis=1)  # (N, K)
-    top = np.take_along_axis(scores, answers[:, None], axis=1)[:, 0].astype(np.float64)
-    right = np.take_along_axis(gold, answers, axis=1)
-    decisions = np.zeros_like(gold)
+    top, names, right = strongest_names(scores, gold)
+    decisions = np.zeros(gold.shape)
     for fold in np.unique(folds):
         training, held_out = folds != fold, np.flatnonzero(folds == fold)
         if threshold:
@@ -337,5 +334,5 @@ def _best_on_other_folds(
         else:
             cuts, f1 = np.full(top.shape[1], -np.inf), right[training].mean(axis=0)
         best = int(f1.argmax())
-        decisions[held_out, answers[held_out, best]] = top[held_out, best] >= cuts[best]
+        decisions[held_out] = names[held_out, :, best] * (top[held_out, best] >= cuts[best])[:, None]
     return decisions

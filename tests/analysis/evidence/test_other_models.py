@@ -15,6 +15,7 @@ from anaphora.analysis.causal.subjects import Edges, Scores
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.analysis.evidence.other_models import evidence_from_records
 from anaphora.analysis.evidence.plan import CONTROLS
+from anaphora.analysis.maps.answers import Answers
 from anaphora.analysis.maps.record import AttentionRecord, from_arrays
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
@@ -143,6 +144,13 @@ def test_a_model_by_hand_gets_every_part_of_the_evidence() -> None:
     assert rows["attention knockout"] is rows["attention-pattern patching"] is rows["lift"] is True
     assert rows["significance"] is True and rows["trained controls"] is None
     assert measured_evidence.measured.shape == (2, 2) and measured_evidence.task_correct.tolist() == [1] * 24
+
+
+def test_a_tie_of_answers_keeps_its_share() -> None:
+    development, measured = records(DEVELOPMENT, by_hand), records(TEST, by_hand)
+    tied = Answers.from_scores([one.example for one in measured], np.zeros((len(measured), 3)) - [0, 0, 1])
+    _, evidence = evidence_from_records("by hand", development, measured, answers=tied)
+    assert evidence.to_json()["languages"]["en"]["role"]["task_accuracy"] == 0.5
 
 
 def test_maps_alone_leave_out_what_needs_the_model() -> None:

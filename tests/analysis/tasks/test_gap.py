@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import stats
 
+from anaphora.analysis.maps.answers import shares_chosen
 from anaphora.analysis.tasks.gap import (
+    Decisions,
     best_thresholds,
-    decisions_from_answers,
     f1_difference,
     gap_score,
     gold_decisions,
     parallelism,
+    rule_scores,
+    strongest_names,
 )
 from anaphora.data.example import Example
 
@@ -27,6 +31,10 @@ def item(text: str, pronoun: str, names: tuple[str, str], right: tuple[int, ...]
         group=text,
         factors={"gender": gender},
     )
+
+
+def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
+    return np.eye(most + 1)[answers][:, :most]  # -1 is the last row: neither name
 
 
 ITEMS = [
@@ -117,10 +125,10 @@ def test_several_models_give_their_mean() -> None:
 
 def test_a_difference_is_paired_over_the_same_texts() -> None:
     many = [item(f"Anna saw Berta; she ran {n}", "she", ("Anna", "Berta"), (n % 2,)) for n in range(200)]
-    right = gold_decisions(many, 2)
+    right = gold_decisions(many, 2).astype(np.float64)
     worse, other = right.copy(), right.copy()
-    worse[:100] = ~worse[:100]
-    other[100:] = ~other[100:]
+    worse[:100] = 1 - worse[:100]
+    other[100:] = 1 - other[100:]
     above, (low, high) = f1_difference(right[None], worse[None], many)
     assert above == pytest.approx(0.5)
     assert low < above < high
@@ -144,22 +152,22 @@ def test_the_interval_holds_the_estimate_and_shrinks_with_more_texts() -> None:
 
 def test_an_item_without_a_gender_is_refused() -> None:
     with pytest.raises(ValueError, match="gender"):
-        gap_score(np.zeros((1, 1, 2), dtype=np.bool_), [item("Anna saw Berta; she", "she", ("Anna", "Berta"), (), "")])
+        gap_score(np.zeros((1, 1, 2)), [item("Anna saw Berta; she", "she", ("Anna", "Berta"), (), "")])
 
 
 def test_the_best_threshold_is_that_of_trying_every_score() -> None:
     draw = np.random.default_rng(0)
     top = np.round(draw.random((60, 7)), 1)  # with ties
-    right = draw.random((60, 7)) < top
+    right = (draw.random((60, 7)) < top).astype(np.float64)
     cuts, f1 = best_thresholds(top, right, 50)
     for policy in range(7):
         tried = []
         for cut in np.unique(top[:, policy]):
             decisions = top[:, policy] >= cut
-            tried.append(2 * (right[:, policy] & decisions).sum() / (decisions.sum() + 50))
+            tried.append(2 * (right[:, policy] * decisions).sum() / (decisions.sum() + 50))
         decisions = top[:, policy] >= cuts[policy]
         assert f1[policy] == pytest.approx(max(tried))
-        assert 2 * (right[:, policy] & decisions).sum() / (decisions.sum() + 50) == pytest.approx(max(tried))
+        assert 2 * (right[:, policy] * decisions).sum() / (decisions.sum() + 50) == pytest.approx(max(tried))
 
 
 @pytest.mark.parametrize(
@@ -175,6 +183,23 @@ def test_the_rule_of_roles_takes_the_nearest_name_of_the_same_role(
     text: str, pronoun: str, names: tuple[str, str], answer: int
 ) -> None:
     assert parallelism(item(text, pronoun, names, ())).argmax() == answer
+
+
+def test_tied_names_count_as_half_a_decision_each_and_none_of_them_is_a_third() -> None:
+    halves = gap_score(np.full((1, 4, 2), 0.5), ITEMS)
+    # hits: three halves; false alarms: three halves, and the two names of the last man; misses: three halves
+    assert (halves.precision, halves.recall, halves.f1) == pytest.approx((1.5 / 4, 0.5, 3 / 7))
+    thirds = gap_score(shares_chosen(np.zeros((4, 3)))[None, :, :2], ITEMS)
+    assert (thirds.precision, thirds.recall) == pytest.approx((1 / (8 / 3), 1 / 3))
+    between = [item(f"Anna; she; Bert {n}", "she", ("Anna", "Bert"), (n % 2,)) for n in range(2)]
+    assert rule_scores(between)["nearest"].f1 == 0.5  # both names are two characters away
+
+
+def test_a_heads_tie_is_that_of_the_scores_of_heads() -> None:
+    scores = np.array([[[0.2, 0.3], [0.2 + 1e-9, 0.1]]])
+    top, names, right = strongest_names(scores, np.array([[False, True]]))
+    assert names.tolist() == [[[0.5, 1], [0.5, 0]]]
+    assert right.tolist() == [[0.5, 0]] and top.tolist() == [[0.2 + 1e-9, 0.3]]
 
 
 def test_gold_names_are_the_antecedents() -> None:

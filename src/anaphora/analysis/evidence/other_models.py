@@ -36,7 +36,7 @@ def evidence_from_records(
     development: Sequence[AttentionRecord],
     measured: Sequence[AttentionRecord],
     *,
-    answers: Sequence[int] | None = None,
+    answers: Sequence[int] | Answers | None = None,
     subject: Subject | None = None,
     training: Sequence[Example] = (),
     split: str = "test",
@@ -51,8 +51,8 @@ def evidence_from_records(
         name: name of the model; the protocol's hash covers this name in place of a run's settings.
         development: records on which the head is chosen.
         measured: records to report, without sentences of `development`.
-        answers: index of the predicted candidate for each measured record, -1 for "none of them". Without answers, task
-            accuracies and the agreement of head and answer are None.
+        answers: index of the predicted candidate for each measured record, -1 for "none of them"; or `Answers`, which
+            hold ties. Without answers, task accuracies and the agreement of head and answer are None.
         subject: the model under test in the causal tests, with items that each have an antecedent and a distractor.
             Without it, there are no causal tests.
         training: items on which learned baselines are fitted. Without training items, only baselines that need no
@@ -128,10 +128,10 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
             )
 
 
-def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | None) -> Capture:
+def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | Answers | None) -> Capture:
     """Return a `Capture`; raise UserError if an answer is not a candidate or the number of answers is wrong."""
-    if answers is None:
-        return Capture(list(records), None)
+    if answers is None or isinstance(answers, Answers):
+        return Capture(list(records), answers)
     if len(answers) != len(records):
         raise UserError(f"answers: there are {len(answers)}; expected {len(records)}, one for each measured record")
     for number, (answer, record) in enumerate(zip(answers, records, strict=True)):

@@ -97,6 +97,12 @@ def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
     return np.asarray((highest & right).sum(axis=1) / highest.sum(axis=1))
 
 
+def shares_chosen(scores: NDArray[np.floating]) -> Floats:
+    """Return 1 for the answer with the highest score, 1 / k for each of k that tie for it, else 0: (N, K) -> same."""
+    highest = scores == scores.max(axis=1, keepdims=True)
+    return np.asarray(highest / highest.sum(axis=1, keepdims=True))
+
+
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:
     """Return the correctness of answers (`Answers.correct`), (N,); NaN for all items if there are no answers."""
     return np.full(items, np.nan) if answers is None else answers.correct

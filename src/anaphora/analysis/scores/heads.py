@@ -160,7 +160,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
     """Return an array, (N, L, H, M): 1 for a head's strongest candidate, 1 / k for k tied ones, 0 for others."""
     mass = np.moveaxis(scores.candidate_mass, 3, 1)
-    return np.moveaxis(_argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
+    return np.moveaxis(argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
 
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
@@ -314,8 +314,8 @@ def _score_batch(laid: _FlatRecords) -> dict[str, NDArray[Any]]:
     even = (gold.sum(axis=1) / laid.sizes)[:, None]
     gold_share = (tokens * gold).sum(axis=1) / laid.lengths
     return {
-        "candidate_accuracy": (_argmax_shares(mass, present[:, :, None]) * gold[:, :, None]).sum(axis=1),
-        "focal_accuracy": (_argmax_shares(mass, focal[:, :, None]) * gold[:, :, None]).sum(axis=1),
+        "candidate_accuracy": (argmax_shares(mass, present[:, :, None]) * gold[:, :, None]).sum(axis=1),
+        "focal_accuracy": (argmax_shares(mass, focal[:, :, None]) * gold[:, :, None]).sum(axis=1),
         "open_accuracy": _open_accuracy(laid, weights, gold),
         "antecedent_mass": on_gold,
         "lift": on_gold / gold_share[:, None],
@@ -337,7 +337,7 @@ def _focal(example: Example) -> list[int]:
     return focal
 
 
-def _argmax_shares(mass: NDArray[np.float32], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
+def argmax_shares(mass: NDArray[np.floating], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return an array that is 1 at the largest allowed entry along axis 1, 1 / k at each of k ties, and 0 elsewhere."""
     masked = np.where(allowed, mass, np.float32(-1))
     tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))

@@ -14,15 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.maps.answers import Bools, Floats, right_answers
+from anaphora.analysis.maps.answers import Bools, Floats, right_answers, shares_chosen
 from anaphora.analysis.results.typed_json import table_row
 from anaphora.analysis.scores.baselines.policies import Policy, first, nearest
 from anaphora.analysis.scores.cells import clusters
+from anaphora.analysis.scores.heads import argmax_shares
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span
 
-Decisions = Bools
+Decisions = Floats
+"""Whether a name is accepted as the antecedent: 1 or 0; 1 / k for each of k names that tie for the highest score."""
 
 BOTH_WAYS_SUFFIX = ", both ways"
 """Suffix of a row whose answers are averaged over the original text and the text with its names exchanged."""
@@ -56,8 +58,7 @@ class GapScore:
 def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     """Return the GAP scores of yes/no decisions on whether a pronoun refers to a name.
 
-    `decisions` are True for each name that a model accepts as an antecedent, (S, N, M), and False for absent
-    candidates.
+    `decisions` are (S, N, M), and 0 for absent candidates.
 
     Raises:
         ValueError: an item lacks the factor `gender`, "male" or "female".
@@ -82,8 +83,8 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     )
     return GapScore(
         items=len(examples),
-        precision=float(np.mean(right / np.maximum(right + wrong, 1))),
-        recall=float(np.mean(right / np.maximum(right + missed, 1))),
+        precision=float(np.mean(_share(right, right + wrong))),
+        recall=float(np.mean(_share(right, right + missed))),
         f1=float(overall[0]),
         interval=_interval(overall[1:], texts),
         masculine=float(masculine[0]),
@@ -108,10 +109,9 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
     """
     policies: dict[str, Policy] = {"nearest": nearest, "first": first, "parallel roles": parallelism}
     choices = np.random.default_rng(seed).integers(2, size=(_BLIND_CHOICES, len(examples)))
-    scores = {"random": gap_score(choices[:, :, None] == np.arange(2), examples)}
+    scores = {"random": gap_score(np.eye(2)[choices], examples)}
     for name, policy in policies.items():
-        answers = np.array([policy(example).argmax() for example in examples])
-        scores[name] = gap_score(decisions_from_answers(answers, 2)[None], examples)
+        scores[name] = gap_score(shares_chosen(np.stack([policy(example) for example in examples]))[None], examples)
     return scores
 
 
@@ -166,10 +166,10 @@ def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Float
     return weights
 
 
-def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> NDArray[np.int64]:
+def _confusion_counts(decisions: Decisions, examples: Sequence[Example]) -> Floats:
     """Return true positives, false positives and false negatives of each model's decisions on each item, (S, N, 3)."""
     gold = gold_decisions(examples, decisions.shape[2])
-    return np.asarray(np.stack([decisions & gold, decisions & ~gold, gold & ~decisions], axis=-1).sum(axis=2))
+    return np.asarray(np.stack([decisions * gold, decisions * ~gold, gold * (1 - decisions)], axis=-1).sum(axis=2))
 
 
 def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
@@ -180,17 +180,12 @@ def _bootstrap_weights(examples: Sequence[Example]) -> Floats:
     return np.concatenate([np.ones((1, len(examples))), counts[:, codes]])
 
 
-def gold_decisions(examples: Sequence[Example], most: int) -> Decisions:
+def gold_decisions(examples: Sequence[Example], most: int) -> Bools:
     """Return a mask of the antecedents among at most M = `most` candidates: (N, M)."""
     return right_answers(examples, most + 1)[:, :-1]
 
 
-def decisions_from_answers(answers: NDArray[np.int64], most: int) -> Decisions:
-    """Convert answers, (N,), to decisions, (N, M): True for the answer only; all are False for `NO_CANDIDATE`."""
-    return np.asarray(answers[:, None] == np.arange(most))
-
-
-def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
+def _f1(weights: Floats, counts: Floats) -> Floats:
     """Return the F1 of each of S models in each of D samples of the items: (D, S).
 
     Args:
@@ -198,12 +193,15 @@ def _f1(weights: Floats, counts: NDArray[np.int64]) -> Floats:
         counts: result of `_confusion_counts`, (S, N, 3).
     """
     hits, alarms, misses = np.einsum("dn,snk->kds", weights, counts)
-    # F1 is 0 without any decision or antecedent. The denominator may lie between 0 and 1, as balancing weights may.
-    total = 2 * hits + alarms + misses
-    return np.asarray(np.divide(2 * hits, total, out=np.zeros_like(total), where=total > 0))
+    return _share(2 * hits, 2 * hits + alarms + misses)
 
 
-def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: NDArray[np.int64]) -> Floats:
+def _share(hits: Floats, total: Floats) -> Floats:
+    """Return `hits` / `total`, and 0 without any decision or antecedent; weights may make a total less than 1."""
+    return np.asarray(np.divide(hits, total, out=np.zeros_like(total), where=total > 0))
+
+
+def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: Floats) -> Floats:
     """Return F1 on the items with one gender, averaged over models, for each bootstrap sample: (D,).
 
     The result is NaN in samples in which these items have a total weight of zero.
@@ -229,14 +227,31 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def best_thresholds(top: Floats, right: Decisions, antecedents: int) -> tuple[Floats, Floats]:
+def strongest_names(scores: NDArray[np.floating], gold: Bools) -> tuple[Floats, Decisions, Floats]:
+    """Return, for each of K scorers (such as heads), its highest score, the name with this score, and its correctness.
+
+    Names count as tied by the rule for heads (`argmax_shares`).
+
+    Args:
+        scores: (N, M, K), at least 0.
+        gold: mask of the antecedents, (N, M).
+
+    Returns:
+        Highest scores, (N, K); 1 for the name, or 1 / k for each of k tied ones, (N, M, K); the share of these names
+        that are antecedents, (N, K).
+    """
+    names = argmax_shares(scores, np.ones((1, 1, 1), dtype=np.bool_)).astype(np.float64)
+    return scores.max(axis=1).astype(np.float64), names, np.einsum("nmk,nm->nk", names, gold)
+
+
+def best_thresholds(top: Floats, right: Floats, antecedents: int) -> tuple[Floats, Floats]:
     """Return, for each of K scorers (rules or heads), the score threshold with the best F1, and this F1.
 
     A scorer picks the name with the highest score in each item, unless this score is below the threshold.
 
     Args:
         top: each scorer's score of the name that it picks, (N, K).
-        right: whether this name is an antecedent, (N, K).
+        right: 1 if this name is an antecedent, else 0, (N, K); in a tie, the share of tied names that are.
         antecedents: total number of names that are antecedents.
     """
     order = np.argsort(-top, axis=0, kind="stable")
