@@ -14,7 +14,7 @@ from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_o
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import stored_settings, write_csv, write_json
-from anaphora.base.translation import N_, in_language_of_messages, interface_language, pgettext, spoken_in
+from anaphora.base.translation import N_, _, in_language_of_messages, interface_language, pgettext, spoken_in
 from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings.data import Data
 
@@ -51,7 +51,8 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     Returns:
         Content of `antecedents.json`: "source", "run", "settings", "split", "by", "untrained_models" (their number),
         "passages" (number of texts, by split), "development_items", "left_out" (number of items without an antecedent
-        before the mention) and "rows" (see `selection_table`).
+        before the mention), "not_separate" (number of items left out because it shares a token with the mention) and
+        "rows" (see `selection_table`).
 
     Raises:
         UserError: `data` is not set for a model that is not a run; the split `dev` or the evaluated split has no
@@ -78,7 +79,7 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
     from tqdm import tqdm
 
     from anaphora.analysis.results.typed_json import table_row
-    from anaphora.analysis.tasks.antecedent_selection import heads_table
+    from anaphora.analysis.tasks.antecedent_selection import NO_SEPARATE_ANTECEDENT, heads_table
     from anaphora.api.head_choices import select_antecedents, with_preceding_antecedent
     from anaphora.api.runs import OpenRun
     from anaphora.api.scoring import unread_by
@@ -108,8 +109,9 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
         "by": settings.by,
         "untrained_models": settings.untrained,
         "passages": passages,
-        "development_items": len(development),
+        "development_items": len(selected.development.examples),
         "left_out": len(examples[settings.split]) - len(measured),
+        "not_separate": (not_separate := len(measured) - len(selected.measured.examples)),
         "rows": selected.rows,
     }
     write_json(folder / _RESULTS, metrics)
@@ -120,6 +122,8 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
         figure = antecedent_figure(metrics)
     save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)
     print_selections(metrics)
+    if not_separate:
+        print_phrase(N_("left out: {items} items ({reason})"), items=not_separate, reason=_(NO_SEPARATE_ANTECEDENT))
     print_unread(unread_by(model, measured))
     print_phrase(N_("written   {path}"), path=folder)
     return metrics

@@ -20,6 +20,7 @@ from anaphora.analysis.tasks.antecedent_selection import (
     selection_hits,
     selection_table,
 )
+from anaphora.base.errors import UserError
 from anaphora.data.example import Example
 
 TEXT = "Anna met Berta and she saw Cleo there"
@@ -66,6 +67,7 @@ def record(example: Example, *rows: dict[str, float]) -> AttentionRecord:
 
 def judged(*rows: dict[str, float], right: int = 1) -> dict[str, list[float]]:
     hits = selection_hits(record(query(right), *rows))
+    assert hits is not None
     return {name: hits[number, 0].tolist() for number, name in enumerate(CHOICE_SETS)}
 
 
@@ -104,7 +106,7 @@ def test_weights_that_differ_by_rounding_are_tied() -> None:
 def test_any_mention_of_the_entity_counts() -> None:
     example = Example(text=TEXT, language="en", pronoun=(19, 22), candidates=(((0, 4), (9, 14)),), antecedents=(0,))
     hits = selection_hits(record(example, {"Anna": 0.5}, {"ta": 0.5}, {"saw": 0.5}))
-    assert hits[0, 0].tolist() == [1.0, 1.0, 0.0]
+    assert hits is not None and hits[0, 0].tolist() == [1.0, 1.0, 0.0]
 
 
 def test_forms_of_other_corpora_are_pronouns_and_only_earlier_antecedents_can_be_asked() -> None:
@@ -130,8 +132,22 @@ def test_records_are_gathered_by_their_number() -> None:
     weights = {"ta": 0.5}
     selected = collect_selections(examples, [(1, record(examples[1], weights)), (0, record(examples[0], weights))])
     assert selected.hits[:, 0, 0, 0].tolist() == [0.0, 1.0]
-    with pytest.raises(ValueError, match="no record"):
-        collect_selections(examples, [])
+
+
+def test_a_mention_is_left_out_if_its_antecedent_shares_a_token_with_it() -> None:
+    text = "小红她去"
+    example = Example(text=text, language="zh", pronoun=(2, 3), candidates=(((0, 2),),), antecedents=(0,))
+
+    def cut(*ends: int) -> AttentionRecord:
+        spans = tuple(zip((0, *ends), ends, strict=False))
+        weights = np.full((1, 1, len(ends)), 1 / len(ends), dtype=np.float32)
+        return AttentionRecord(example, spans, tuple(range(len(ends))), weights)
+
+    apart, together = cut(2, 3, 4), cut(3, 4)
+    selected = collect_selections([example] * 2, [(0, together), (1, apart)])
+    assert len(selected.examples) == 1 and selected.hits[:, 1, 0, 0].tolist() == [1.0]
+    with pytest.raises(UserError, match="2 mentions are all left out: no antecedent in a token of its own"):
+        collect_selections([example] * 2, [(0, together), (1, together)])
 
 
 def test_heads_are_chosen_on_development_for_each_column_and_reported_elsewhere() -> None:

@@ -23,6 +23,7 @@ from anaphora.analysis.scores.heads import TIE
 from anaphora.analysis.tasks.antecedent_rules import RULES, rule_hits
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
+from anaphora.base.translation import N_
 from anaphora.data.batches.batching import evaluation_batches
 from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.word_classes import FORMS
@@ -33,6 +34,7 @@ from anaphora.model.encoder import Encoder
 from anaphora.model.prediction import group_mean
 from anaphora.settings.training import Batching
 
+NO_SEPARATE_ANTECEDENT = N_("no antecedent in a token of its own before the mention")
 CHOICE_SETS = ("words", "preceding", "mentions")
 """Words among which a head's argmax is taken: all words of the text (the protocol of Clark et al.), the words before
 the mention, or the head words of earlier mentions (from which the rules choose)."""
@@ -52,12 +54,15 @@ def has_preceding_antecedent(example: Example) -> bool:
     return any(example.candidates[index][0] < example.pronoun for index in example.antecedents)
 
 
-def selection_hits(record: AttentionRecord) -> Hits:
+def selection_hits(record: AttentionRecord) -> Hits | None:
     """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
 
+    The result is None if no choice is right, because each antecedent before the mention shares a token with it or has
+    no token.
+
     The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
-    word; in a tie (`TIE`), the value is the share of the tied words that are right. A head without weights, or an empty
-    choice set, gets 0. NaN in layers without attention.
+    word; in a tie (`TIE`), the value is the share of the tied words that are right. A head without weights gets 0. NaN
+    in layers without attention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -66,11 +71,11 @@ def selection_hits(record: AttentionRecord) -> Hits:
     before = other & np.array([end <= pronoun[0] for _, end in row.spans])
     mentioned = _overlapping_any(row.spans, example.spans[1:])
     right = _overlapping_any(row.spans, [span for index in example.antecedents for span in example.candidates[index]])
+    if not (right & before).any():
+        return None
     hits = np.zeros((len(CHOICE_SETS), *row.weights.shape[:2]), dtype=np.float32)
     for number, allowed in enumerate((other, before, before & mentioned)):
         within = row.weights[:, :, allowed]
-        if not within.shape[2]:
-            continue
         heaviest = within >= within.max(axis=2, keepdims=True) * np.float32(1 - TIE)
         hits[number] = (heaviest & right[allowed]).sum(axis=2) / heaviest.sum(axis=2)
     hits *= record.weights.any(axis=2)  # a head without weights has no argmax
@@ -84,7 +89,7 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """Correctness of every head as an antecedent selector on the N examples of a split.
+    """Correctness of every head as an antecedent selector on N examples of a split: those with a separate antecedent.
 
     The axes of `hits` are item, choice set (`CHOICE_SETS`), layer and head, (N, F, L, H). Values are from 0 to 1, and
     NaN in layers without attention.
@@ -129,20 +134,16 @@ class Selections:
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
     """Collect the correctness of every head from pairs of an example's index and the example's attention record.
 
-    The pairs may come in any order. Examples without a record count as wrong.
+    The pairs may come in any order. Examples without a separate antecedent (`selection_hits`) are dropped.
 
     Raises:
-        ValueError: there are no records.
+        UserError: no example has a record and a separate antecedent.
     """
-    hits: Hits | None = None
-    for number, record in records:
-        record_hits = selection_hits(record)
-        if hits is None:
-            hits = np.zeros((len(examples), *record_hits.shape), dtype=np.float32)
-        hits[number] = record_hits
-    if hits is None:
-        raise ValueError("there is no record to gather")
-    return Selections(examples, hits)
+    by_number = {number: hits for number, record in records if (hits := selection_hits(record)) is not None}
+    if not by_number:
+        raise UserError(f"the split's {len(examples)} mentions are all left out: {NO_SEPARATE_ANTECEDENT}")
+    kept = sorted(by_number)
+    return Selections([examples[number] for number in kept], np.stack([by_number[number] for number in kept]))
 
 
 @dataclass(frozen=True, kw_only=True)
