@@ -15,9 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from anaphora.analysis.causal.interventions import Intervention
@@ -89,16 +87,6 @@ class ScoredText:
     tokens: TokenizedText
     alignment: tuple[tuple[int, ...], ...]  # for each of the item's T tokens, its indices in this text
     targets: tuple[Target, ...]
-
-    def shares(self) -> NDArray[np.float32]:
-        """Return a matrix, (T, S), that converts attention weights on the item's tokens to weights on this text.
-
-        Each row sums to 1: a token's weight is divided equally among the tokens of this text aligned with it.
-        """
-        shares = np.zeros((len(self.alignment), len(self.tokens.ids)), dtype=np.float32)
-        for token, aligned in enumerate(self.alignment):
-            shares[token, list(aligned)] = 1 / len(aligned)
-        return shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -32,7 +34,6 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example
 from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText
-from anaphora.model.layers import Block
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.settings.model.prediction import slots_of
 from anaphora.settings.training import Batching
@@ -112,12 +113,42 @@ uniform: the mean of all values to which the head may attend.
 """
 
 
+class LaidText(NamedTuple):
+    """Text from which a model answers an item, and its place in a batch; an item may have more than one text."""
+
+    item: int
+    rank: int  # index of the text among the item's texts
+    start: int  # flat position, row * S + token, of the text's first token in the batch
+    tokens: int  # number of tokens of the text
+    alignment: Sequence[Sequence[int]]  # for each of the item's T tokens, its indices in the text
+
+    def shares(self) -> NDArray[np.float32]:
+        """Return a matrix, (T, tokens), that converts attention weights on the item's tokens to weights on this text.
+
+        Each row sums to 1: a token's weight is divided equally among the tokens of this text aligned with it.
+        """
+        shares = np.zeros((len(self.alignment), self.tokens), dtype=np.float32)
+        for token, aligned in enumerate(self.alignment):
+            shares[token, list(aligned)] = 1 / len(aligned)
+        return shares
+
+
+class LaidBatch(NamedTuple):
+    """Number of rows and of tokens per row, S, of a batch, and the texts in it, by start."""
+
+    rows: int
+    length: int
+    texts: Sequence[LaidText]
+
+
 class EditedSubject(ABC):
     """Base class of models under test whose attention is edited batch by batch; batches have indices from 0."""
 
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
     _device: torch.device
+    _laid: Sequence[LaidBatch]
+    _is_decoder: bool = False
 
     def scores(self) -> Scores:
         return self._scores_under(lambda _: {})
@@ -148,7 +179,7 @@ class EditedSubject(ABC):
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
         def patch(batch: int) -> Intervention:
-            new = list(self._new_rows(batch, heads, rows))
+            new = list(self._new_rows(self._laid[batch], heads, rows))
             if not new:
                 return {}
             positions = torch.tensor([position for position, _ in new], device=self._device)
@@ -156,11 +187,6 @@ class EditedSubject(ABC):
             return patch_rows({one: (positions, weights[number]) for number, one in enumerate(heads)})
 
         return self._scores_under(patch)
-
-    @cached_property
-    def _means(self) -> dict[Head, Tensor]:
-        by_layer = self._mean_output().items()
-        return {Head(layer, head): mean for layer, means in by_layer for head, mean in enumerate(means)}
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
@@ -171,30 +197,113 @@ class EditedSubject(ABC):
         """
 
     @abstractmethod
+    def _run(self, batch: int, intervention: Intervention) -> None:
+        """Run one forward pass over a batch with an intervention, which records activations."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Return the number of layers and heads."""
+
+    def _recorded(self) -> Iterator[tuple[LaidBatch, dict[int, ActivationRecorder]]]:
+        """Yield each batch and the activations of its forward pass, keyed by the index of the layer with attention."""
+        for number, batch in enumerate(self._laid):
+            recorders = {layer: ActivationRecorder() for layer in range(self.shape[0])}
+            self._run(number, recorders)
+            yield batch, {layer: each for layer, each in recorders.items() if hasattr(each, "recorded_mixed")}
+
     def _new_rows(
-        self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
+        self, batch: LaidBatch, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the flat position and the new attention rows, (heads, T), of each pronoun token in a batch."""
+        """Yield the flat position and the new attention rows, (heads, S), of each pronoun token in a batch."""
+        layer, head = [one.layer for one in heads], [one.head for one in heads]
+        for text in batch.texts:
+            if text.item not in rows:
+                continue
+            pronoun = self.tokens[text.item].covering(self.examples[text.item].pronoun)
+            given = rows[text.item][layer, head] @ text.shares()  # (heads, Q, tokens)
+            column = text.start % batch.length
+            for position in sorted({position for token in pronoun for position in text.alignment[token]}):
+                standing = [number for number, token in enumerate(pronoun) if position in text.alignment[token]]
+                own = given[:, standing].mean(axis=1)
+                whole = np.zeros((len(heads), batch.length), dtype=np.float32)
+                whole[:, column : column + text.tokens] = _seen_from(position, own) if self._is_decoder else own
+                yield text.start + position, whole
 
-    @abstractmethod
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        """Return a function from the index of a batch to its attention edges, as flat positions keyed by head."""
+        """Return a function from the index of a batch to its attention edges, as flat positions keyed by head.
 
-    @abstractmethod
-    def _mean_output(self) -> dict[int, Tensor]:
-        """Return the heads' mean outputs over the tokens of all items, (H, D) for each layer with attention."""
-
-    @abstractmethod
-    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from the index of a batch to each head's replacement output in that batch, (B, T, D).
-
-        The replacement is the head's output for the item's partner (`resampling_partners`).
+        An edge stands for the edges between all aligned tokens of a text.
         """
+        of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
+        for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
+            of_item[item].append((layer, head, query, key))
+
+        def of_batch(batch: int) -> dict[Head, FlatEdges]:
+            pairs: defaultdict[Head, list[tuple[int, int]]] = defaultdict(list)
+            for text in self._laid[batch].texts:
+                for layer, head, query, key in of_item.get(text.item, ()):
+                    ends = product(text.alignment[query], text.alignment[key])
+                    pairs[Head(layer, head)] += ((text.start + first, text.start + second) for first, second in ends)
+            columns = {head: torch.tensor(listed, device=self._device).T for head, listed in pairs.items()}
+            return {head: (queries, keys) for head, (queries, keys) in columns.items()}
+
+        return of_batch
+
+    @cached_property
+    def _means(self) -> dict[Head, Tensor]:
+        """Return each head's mean output, (D,), over the tokens of all texts."""
+        totals: dict[int, Tensor] = {}
+        count = 0
+        for batch, recorders in self._recorded():
+            tokens = torch.cat([torch.arange(text.start, text.start + text.tokens) for text in batch.texts])
+            count += len(tokens)
+            for layer, recorder in recorders.items():
+                own = recorder.recorded_mixed.transpose(1, 2).flatten(0, 1)[tokens.to(self._device)].sum(dim=0)
+                totals[layer] = totals[layer] + own if layer in totals else own
+        means = {layer: total / count for layer, total in totals.items()}
+        return {Head(layer, head): mean for layer, of_heads in means.items() for head, mean in enumerate(of_heads)}
+
+    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
+        """Return a function from the index of a batch to each head's replacement output in that batch, (B, S, D).
+
+        The replacement is the head's output for the item's partner (`resampling_partners`), in the partner's text of
+        the same rank if it has one.
+        """
+        outputs: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)  # (heads, tokens, D) by item and by rank
+        for batch, recorders in self._recorded():
+            flat = torch.stack([recorders[one.layer].recorded_mixed[:, one.head].flatten(0, 1) for one in heads])
+            for text in batch.texts:
+                outputs[text.item][text.rank] = flat[:, text.start : text.start + text.tokens]
+        partners = resampling_partners(self.examples, self.tokens)
+
+        def of_batch(number: int) -> dict[Head, Tensor]:
+            batch = self._laid[number]
+            any_text = outputs[batch.texts[0].item][batch.texts[0].rank]
+            replaced = any_text.new_zeros(len(heads), batch.rows * batch.length, any_text.shape[-1])
+            for text in batch.texts:
+                of_partner = outputs[partners[text.item]]
+                other = of_partner[min(text.rank, len(of_partner) - 1)]
+                replaced[:, text.start : text.start + text.tokens] = stretched(other, text.tokens)
+            return dict(zip(heads, replaced.view(len(heads), batch.rows, batch.length, -1), strict=True))
+
+        return of_batch
 
 
 def stretched(outputs: Tensor, count: int) -> Tensor:
     """Return outputs (..., S, D) cut to `count` positions, or padded to `count` by repeating the last position."""
     return outputs[..., torch.arange(count, device=outputs.device).clamp(max=outputs.shape[-2] - 1), :]
+
+
+def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Set the weights on tokens after `position`, which a decoder cannot attend to, to 0; keep the sum of each row.
+
+    A row without remaining weight becomes all 0.
+    """
+    whole, seen = rows.sum(axis=-1, keepdims=True), rows.copy()
+    seen[..., position + 1 :] = 0
+    left = seen.sum(axis=-1, keepdims=True)
+    return np.asarray(np.divide(seen * whole, left, out=seen, where=left > 0))
 
 
 class PackedSubject(EditedSubject):
@@ -203,42 +312,32 @@ class PackedSubject(EditedSubject):
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching) -> None:
         self.examples, self.tokens = data.examples, data.tokens
         self._model, self._answers = model, data.max_candidates + 1
-        self._layers = [block.attention for block in model.encoder.blocks if isinstance(block, Block)]
         self._device = model.device
         self._batches = [
             batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(model.prediction))
         ]
-        # Index of each item's batch, and flat position of the item's first token in it.
-        self._batch_and_start: dict[int, tuple[int, int]] = {}
-        for number, batch in enumerate(self._batches):
-            for item, begin in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
-                self._batch_and_start[item] = (number, begin)
+        self._laid = [
+            LaidBatch(len(batch.ids), batch.ids.shape[1], list(self._texts_in(batch))) for batch in self._batches
+        ]
+
+    def _texts_in(self, batch: Batch) -> Iterator[LaidText]:
+        for item, start in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
+            count = len(self.tokens[item].ids)
+            yield LaidText(item, 0, start, count, [(token,) for token in range(count)])
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self._layers), self._layers[0].heads
+        layers = self._model.encoder.layers
+        return len(layers), layers[0].attention.heads
 
     def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        for batch, recorders in self._recorded_batches():
-            weights = torch.stack([recorder.recorded_weights for recorder in recorders], dim=1).float().cpu().numpy()
-            length = batch.ids.shape[1]
-            for item in batch.items.tolist():
-                row, column = divmod(self._batch_and_start[item][1], length)
-                own = slice(column, column + len(self.tokens[item].ids))
-                yield item, weights[row, :, :, own, own]
-
-    def _new_rows(
-        self, batch: int, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
-    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        layer, head = [one.layer for one in heads], [one.head for one in heads]
-        length = self._batches[batch].ids.shape[1]
-        for item in self._batches[batch].items.tolist():
-            if item in rows:
-                begin, patch = self._batch_and_start[item][1], rows[item][layer, head]
-                tokens = self.tokens[item].covering(self.examples[item].pronoun)
-                whole = np.zeros((len(heads), len(tokens), length), dtype=np.float32)
-                whole[..., begin % length : begin % length + patch.shape[-1]] = patch
-                yield from ((begin + token, whole[:, number]) for number, token in enumerate(tokens))
+        for batch, recorders in self._recorded():
+            layers = [recorder.recorded_weights for recorder in recorders.values()]
+            weights = torch.stack(layers, dim=1).float().cpu().numpy()
+            for text in batch.texts:
+                row, column = divmod(text.start, batch.length)
+                own = slice(column, column + text.tokens)
+                yield text.item, weights[row, :, :, own, own]
 
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
         all_scores = np.empty((len(self.tokens), self._answers))
@@ -248,61 +347,9 @@ class PackedSubject(EditedSubject):
             all_scores[batch.items.cpu().numpy()] = scores
         return all_scores
 
-    def _recorded_batches(self) -> Iterator[tuple[Batch, list[ActivationRecorder]]]:
-        for batch in self._batches:
-            recorders = {layer: ActivationRecorder() for layer in range(len(self._layers))}
-            with torch.inference_mode(), intervene(self._model.encoder, recorders):
-                self._model(batch)
-            yield batch, list(recorders.values())
-
-    def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
-        batch_of, begin = np.array([self._batch_and_start[item] for item in range(len(self.tokens))]).T
-
-        def of_batch(batch: int) -> dict[Head, FlatEdges]:
-            inside = batch_of[edges.item] == batch
-            item, layer, head, query, key = (column[inside] for column in edges)
-            pairs: dict[Head, FlatEdges] = {}
-            for chosen in sorted(set(map(Head, layer.tolist(), head.tolist()))):
-                in_head = (layer == chosen.layer) & (head == chosen.head)
-                queries, keys = (
-                    torch.from_numpy(begin[item[in_head]] + ends[in_head]).to(self._device) for ends in (query, key)
-                )
-                pairs[chosen] = (queries, keys)
-            return pairs
-
-        return of_batch
-
-    def _mean_output(self) -> dict[int, Tensor]:
-        sums: list[Tensor] = []
-        count = 0
-        for batch, recorders in self._recorded_batches():
-            real = batch.segments >= 0
-            count += int(real.sum())
-            of_layers = [recorder.recorded_mixed.transpose(1, 2)[real].sum(dim=0) for recorder in recorders]
-            sums.append(torch.stack(of_layers))
-        return dict(enumerate(sum(sums[1:], sums[0]) / count))
-
-    def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        outputs_of: dict[int, Tensor] = {}
-        for batch, recorders in self._recorded_batches():
-            flat = torch.stack([recorders[one.layer].recorded_mixed[:, one.head].flatten(0, 1) for one in heads])
-            for item in batch.items.tolist():
-                begin = self._batch_and_start[item][1]
-                outputs_of[item] = flat[:, begin : begin + len(self.tokens[item].ids)]
-        partners = resampling_partners(self.examples, self.tokens)
-
-        def of_batch(number: int) -> dict[Head, Tensor]:
-            batch = self._batches[number]
-            rows, length = batch.ids.shape
-            any_item = outputs_of[int(batch.items[0])]
-            replacement = any_item.new_zeros(len(heads), rows * length, any_item.shape[-1])
-            for item in batch.items.tolist():
-                begin, count = self._batch_and_start[item][1], len(self.tokens[item].ids)
-                replacement[:, begin : begin + count] = stretched(outputs_of[partners[item]], count)
-            shaped = replacement.view(len(heads), rows, length, -1)
-            return {one: shaped[place] for place, one in enumerate(heads)}
-
-        return of_batch
+    def _run(self, batch: int, intervention: Intervention) -> None:
+        with torch.inference_mode(), intervene(self._model.encoder, intervention):
+            self._model(self._batches[batch])
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
