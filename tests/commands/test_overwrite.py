@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from anaphora.base.errors import UserError
 from anaphora.commands.parts.settings import RunItems
-from anaphora.runs.directory import WRITTEN, claimed
+from anaphora.runs.directory import WRITTEN, claimed, load, save_weights
+from anaphora.runs.items import weights_digest
 
 Script = Callable[..., tuple[int, str, str]]
 SENTENCE = ("text=Anna met Tom before she left.", "pronoun=she", "candidates=[Anna,Tom]")
@@ -37,6 +40,16 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Commands that write a file, with settings, the file that `output` names, and the first file that is written."""
 
 
+def other_run(run: Path, folder: Path) -> Path:
+    """Copy a run to a folder, and change the weights of the copy."""
+    shutil.copytree(run, folder)
+    changed = load(folder)
+    with torch.no_grad():
+        next(changed.model.parameters()).add_(0.01 * len(folder.name))  # names differ in length
+    save_weights(changed.files.weights, changed.model, changed.files.tokenizer)
+    return folder
+
+
 def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -46,9 +59,10 @@ def test_a_folder_keeps_results_of_other_runs_and_settings_and_the_files_of_othe
     name: str, own_run: Path, other: Path, tmp_path: Path, script: Script
 ) -> None:
     settings, changed, file = FOLDERS[name]
-    second = shutil.copytree(own_run, tmp_path / "second")
+    second = other_run(own_run, tmp_path / "second")
     of_run = ("data=jsonl", f"data.path={other}") if name == "corpus" else (f"run={own_run}",)
-    of_other = ("data=jsonl", f"data.path={shutil.copy(other, tmp_path / 'copy.jsonl')}")
+    (tmp_path / "fewer.jsonl").write_text("".join(other.read_text().splitlines(keepends=True)[:-1]))
+    of_other = ("data=jsonl", f"data.path={tmp_path / 'fewer.jsonl'}")
     differently = [(*of_run, *changed)] if changed else []
     differently.append(of_other if name == "corpus" else (f"run={second}",))
     output = tmp_path / "out"
@@ -144,10 +158,10 @@ def test_a_second_calibration_on_other_items_is_refused(own_run: Path, script: S
 
 
 def test_a_page_of_other_runs_is_not_replaced(own_run: Path, tmp_path: Path, script: Script) -> None:
-    second = shutil.copytree(own_run, own_run.parent / "second")
+    second = other_run(own_run, own_run.parent / "second")
     small = ("report", "untrained=0", "items=4", "sentences=1", "formats=[]")
     assert script(*small, f"runs=[{own_run},{second}]")[0] == 0
-    status, _, err = script(*small, f"runs=[{second},{own_run}]")
+    status, _, err = script(*small, f"runs=[{own_run}]", f"output={own_run.parent / 'report'}")
     assert status == 2 and f"{own_run.parent / 'report' / 'report.html'} holds the results with runs=" in err
     atlas = ("data=jsonl", f"data.path={tmp_path / 'none.jsonl'}", f"output={own_run.parent / 'report'}")
     (own_run.parent / "report" / "atlas.html").write_text("mine")
@@ -232,8 +246,61 @@ def test_a_page_of_several_runs_can_lie_in_one_of_them(own_run: Path, tmp_path: 
     status, _, err = script(*small, f"runs=[{own_run},{second}]")
     assert status == 0, err
     status, _, err = script(*small, f"run={second}")
-    assert status == 2 and f'holds the results with runs=["{own_run}", "{second}"], which' in err
-    assert f'by those with runs=["{second}"]; ' in err
+    digest = weights_digest(load(second))
+    assert status == 2 and f'holds the results with runs=["own ({digest})", "second ({digest})"], which' in err
+    assert f'by those with runs=["second ({digest})"]; ' in err
+
+
+def test_runs_and_data_are_the_same_after_they_were_moved(
+    own_run: Path, other: Path, tmp_path: Path, script: Script
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    for name in ("run", "second"):
+        shutil.copytree(own_run, before / name) if name == "run" else other_run(own_run, before / name)
+    shutil.copy(other, before / "items.jsonl")
+
+    def write(folder: Path, run: str, items: str) -> None:
+        data = ("data=jsonl", f"data.path={folder / items}")
+        of_run = (f"run={folder / run}", f"output={folder / 'out'}")
+        for command in (
+            ("evaluate", *of_run, *data),
+            ("score", *of_run, *data, "untrained=0"),
+            ("score", f"run={folder / run}", f"output={folder / 'scores'}", "untrained=0"),
+            ("corpus", *data, f"output={folder / 'corpus'}"),
+            (
+                "report",
+                f"runs=[{folder / run},{folder / 'second'}]",
+                "untrained=0",
+                "items=4",
+                "sentences=1",
+                "formats=[]",
+            ),
+            ("report", of_run[0], f"output={folder / 'atlas'}", *data, "untrained=0", "causal_items=0"),
+        ):
+            status, _, err = script(*command)
+            assert status == 0, err
+
+    write(before, "run", "items.jsonl")
+    before.rename(after)
+    (after / "run").rename(after / "renamed")
+    (after / "items.jsonl").rename(after / "lines.jsonl")
+    write(after, "renamed", "lines.jsonl")
+    with (after / "lines.jsonl").open("a") as file:
+        file.write(other.read_text().splitlines()[0].replace("Anna", "Mary") + "\n")
+    status, _, err = script("corpus", "data=jsonl", f"data.path={after / 'lines.jsonl'}", f"output={after / 'corpus'}")
+    assert status == 2 and re.search(r"with data.path=lines.jsonl \(\w+\), .* with data.path=lines.jsonl \(", err), err
+
+
+def test_a_page_replaces_one_of_some_of_its_runs(own_run: Path, tmp_path: Path, script: Script) -> None:
+    second, third = (other_run(own_run, tmp_path / name) for name in ("second", "third"))
+    page = ("report", "untrained=0", "items=4", "sentences=1", "formats=[]", f"output={tmp_path / 'out'}")
+    assert script(*page, f"runs=[{own_run},{second}]")[0] == 0
+    status, out, err = script(*page, f"runs=[{second},{own_run}]")
+    assert status == 0 and "replaced" not in out, err
+    status, out, err = script(*page, f"runs=[{third},{second},{own_run}]")
+    assert status == 0 and "report.html is replaced by one with more runs: third (" in " ".join(out.split()), err
+    status, _, err = script(*page, f"runs=[{third},{own_run}]")
+    assert status == 2 and "holds the results with runs=" in err
 
 
 def test_what_is_replaced_without_a_record_is_named(own_run: Path, script: Script) -> None:

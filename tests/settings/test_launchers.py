@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from anaphora.runs.directory import objective
+from anaphora.training.reuse import objective
 
 Script = Callable[..., tuple[int, str, str]]
 Sweep = Callable[..., tuple[int, str, str]]

@@ -12,9 +12,9 @@ from omegaconf import OmegaConf
 
 from anaphora import cli
 from anaphora.base.errors import UserError
-from anaphora.runs.directory import objective
 from anaphora.settings.compose import job_name, sweep_failures
 from anaphora.settings.run import Config
+from anaphora.training.reuse import objective
 
 Script = Callable[..., tuple[int, str, str]]
 

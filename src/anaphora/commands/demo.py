@@ -36,8 +36,8 @@ def demo(config: Config) -> float | None:
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
     from anaphora.report.terminal import print_headline, print_phrase, print_verdict
-    from anaphora.runs.directory import RunFiles, claimed, locked_run, objective
-    from anaphora.training.reuse import load_or_train
+    from anaphora.runs.directory import RunFiles, claimed, locked_run
+    from anaphora.training.reuse import load_or_train, objective
 
     if isinstance(config.data, TextCorpus):
         raise UserError(

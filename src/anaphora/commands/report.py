@@ -190,10 +190,10 @@ def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[st
     The page in a run's own folder, which may be renamed, is that of the run.
     """
     from anaphora.commands.parts.pages import page_stem
-    from anaphora.commands.parts.shared import location, result_settings
+    from anaphora.commands.parts.shared import identity, result_settings
 
     is_own = len(runs) == 1 and folder.resolve() == runs[0].directory.resolve()
-    several = {"runs": [location(run.argument) for run in runs]}
+    several = {"runs": [identity(run) for run in runs]}
     return {f"{page_stem(settings.split)}.html": result_settings(folder, runs[0], settings) if is_own else several}
 
 

@@ -24,9 +24,8 @@ def train(config: Config) -> float | None:
             if the objective is not measured, or if `finish_training` fails.
     """
     from anaphora.base.console import say
-    from anaphora.runs.directory import objective
     from anaphora.training import run
-    from anaphora.training.reuse import finish_training
+    from anaphora.training.reuse import finish_training, objective
 
     if started_processes().rank == 0 and config.resume is None and config.chooses_on_its_fold:
         say(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -28,7 +29,7 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs import shipped
 from anaphora.runs.published import RUN_CONFIG, settings_of
 from anaphora.runs.warm_start import is_pretrained, locate_model
-from anaphora.settings.data import Data, NoData
+from anaphora.settings.data import NoData
 from anaphora.settings.model.prediction import NoPrediction
 from anaphora.settings.run import Config, config_yaml
 from anaphora.settings.training import Task
@@ -37,6 +38,10 @@ WRITTEN = "written.json"
 """Name of the file that says with which settings each result in a folder was written."""
 _TOKENIZER = "tokenizer.json"
 _WEIGHT_TYPES = (np.float32, np.float16)
+_NAME = re.compile(r"[^:]* \((?=[0-9a-f]{16}\)$)")
+"""Name of a run, file or folder before the digest of its content."""
+_GROWING = ("runs", "corpora")
+"""Settings of a page that lists all of its runs or corpora, so that one with more of them loses nothing."""
 
 
 class _Inside:
@@ -143,11 +148,13 @@ def claimed(
 
     This is the rule of all commands: a result replaces only a result with the same settings, unless `overwrite` is set.
     In a folder that `output` names, a file without a record may be somebody's own and is not replaced either. The
-    caller locks the folder. A note is printed if results without a record are replaced. If the `with` block fails, the
-    record of a result that it has not written stays as it was.
+    caller locks the folder. A page also replaces one of some of its runs or corpora. A note is printed in this case, or
+    if results without a record are replaced. If the `with` block fails, the record of a result that it has not written
+    stays as it was.
 
     Args:
-        results: the settings that determine each result, by name; the keys are paths in the folder.
+        results: the settings that determine each result, by name; the keys are paths in the folder. A value of the form
+            "name (digest)" with 16 digits, as `identity` has it, is compared by its digest.
         settings: settings of the command, with `output` and `overwrite`.
         way_out: end of the error message.
 
@@ -161,6 +168,7 @@ def claimed(
     is_named = settings.output is not None and folder.resolve().is_relative_to(Path(settings.output).resolve())
     new: dict[str, dict[str, Any]] = json.loads(json.dumps(results))
     unknown: list[str] = []
+    notes: list[str] = []
     for result, now in new.items():
         if settings.overwrite or not (folder / result).exists():
             continue
@@ -170,7 +178,10 @@ def claimed(
             unknown.append(result)
         before = stored.get(result, now)
         for name in {**now, **before}:
-            if before.get(name) != now.get(name):
+            if name in _GROWING and (added := _added(before.get(name), now.get(name))) is not None:
+                note = _("{path} is replaced by one with more {setting}: {added}")
+                notes += [note.format(path=folder / result, setting=name, added=", ".join(added))] if added else []
+            elif _without_names(before.get(name)) != _without_names(now.get(name)):
                 # As the settings are typed, where null is no value.
                 old, other = (
                     value if isinstance(value := it.get(name), str) else json.dumps(value) for it in (before, now)
@@ -181,7 +192,9 @@ def claimed(
                 )
     if unknown:
         note = _("{folder}: not recorded with which settings these files were written; they are replaced: {files}")
-        say(note.format(folder=folder, files=", ".join(unknown)))
+        notes.append(note.format(folder=folder, files=", ".join(unknown)))
+    for note in notes:
+        say(note)
     if stored != stored | new:
         write_json(folder / WRITTEN, stored | new)
     times = {result: _written_at(folder / result) for result in new}
@@ -195,6 +208,26 @@ def claimed(
         elif kept != stored | new:
             write_json(folder / WRITTEN, kept)
         raise
+
+
+def _added(before: Any, now: Any) -> list[str] | None:
+    """Return what a list adds to a recorded one, in any order; None if it lacks a part, or if one is no list."""
+    if not (isinstance(before, list) and isinstance(now, list)):
+        return None
+    added = list(now)
+    for known in map(_without_names, before):
+        same = next((one for one in added if _without_names(one) == known), None)
+        if same is None:
+            return None
+        added.remove(same)
+    return added
+
+
+def _without_names(value: Any) -> Any:
+    """Return a recorded setting in which what has a digest is known by the digest alone, since names may change."""
+    if isinstance(value, list):
+        return [_without_names(one) for one in value]
+    return _NAME.sub("", value) if isinstance(value, str) else value
 
 
 def _written_at(path: Path) -> int | None:
@@ -354,14 +387,6 @@ def training_record(directory: Path) -> dict[str, Any]:
     return dict(record)
 
 
-def other_training_items(data: Data, run: str) -> str:
-    """Return the error message for the case that the data no longer contain the items on which a run was trained."""
-    return (
-        f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
-        "work in the folder where it was trained, or train again"
-    )
-
-
 _RECORD = {
     "steps?": int,
     "train_seconds?": float,
@@ -373,27 +398,3 @@ _RECORD = {
     "best_validation?": int,
     "validations": [{str: float}],
 }
-
-
-def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, measured at the checkpoint whose weights a finished run has stored.
-
-    `name` is "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
-
-    Raises:
-        UserError: the objective was not measured, or the run has no training record.
-    """
-    record = training_record(directory)
-    if "best_validation" not in record or not record["validations"]:
-        raise UserError(
-            f"objective ({name}): {RunFiles(directory).training} is missing or has no best validation; "
-            f"delete {directory} to train it again"
-        )
-    kept = record["validations"][record["best_validation"]]
-    if name == "validation_loss":
-        if "validation/loss" not in kept:
-            raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
-        return float(kept["validation/loss"])
-    if "validation/best_head" not in kept:
-        raise UserError(f"objective (best_head): no head of {directory} is measured in training; use validation_loss")
-    return 1.0 - float(kept["validation/best_head"])

@@ -25,7 +25,7 @@ from anaphora.data.example import Example, Question, sample_groups, to_record
 from anaphora.data.store import DECODED_AT_ONCE, Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
-from anaphora.runs.directory import Run, distinct_tensors, other_training_items, training_record
+from anaphora.runs.directory import Run, distinct_tensors, training_record
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
@@ -76,6 +76,14 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
     recorded = training_record(directory).get("training_examples")
     if recorded is not None and recorded != corpus.training_digest():
         raise UserError(other_training_items(data, directory.name))
+
+
+def other_training_items(data: Data, run: str) -> str:
+    """Return the error message for the case that the data no longer contain the items on which a run was trained."""
+    return (
+        f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
+        "work in the folder where it was trained, or train again"
+    )
 
 
 def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int | None = None) -> EvaluationSplits:

@@ -20,7 +20,8 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import atomic_write, write_json
 from anaphora.base.translation import _
 from anaphora.model.linear import has_faster_kernel
-from anaphora.runs.directory import RunFiles, other_training_items, save_weights
+from anaphora.runs.directory import RunFiles, save_weights
+from anaphora.runs.items import other_training_items
 from anaphora.runs.machine import Machine
 from anaphora.settings.run import Config
 from anaphora.training.module import TrainingModule

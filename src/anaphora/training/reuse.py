@@ -1,4 +1,4 @@
-"""Reuse of a finished run with the wanted settings; if there is none, a model is trained."""
+"""Reuse of a finished run with the wanted settings, or training if there is none; and what a sweep minimises."""
 
 from __future__ import annotations
 
@@ -65,3 +65,27 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         report(_("{run}: training").format(run=directory))
         train(config)
     return directory
+
+
+def objective(directory: Path, name: str) -> float:
+    """Return the value that a sweep minimises, measured at the checkpoint whose weights a finished run has stored.
+
+    `name` is "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
+
+    Raises:
+        UserError: the objective was not measured, or the run has no training record.
+    """
+    record = training_record(directory)
+    if "best_validation" not in record or not record["validations"]:
+        raise UserError(
+            f"objective ({name}): {RunFiles(directory).training} is missing or has no best validation; "
+            f"delete {directory} to train it again"
+        )
+    kept = record["validations"][record["best_validation"]]
+    if name == "validation_loss":
+        if "validation/loss" not in kept:
+            raise UserError(f"objective (validation_loss): {directory} has no validation loss; use best_head")
+        return float(kept["validation/loss"])
+    if "validation/best_head" not in kept:
+        raise UserError(f"objective (best_head): no head of {directory} is measured in training; use validation_loss")
+    return 1.0 - float(kept["validation/best_head"])

@@ -22,16 +22,8 @@ from anaphora.base.translation import _
 from anaphora.data.batches.batching import MinimalPairs
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.model.pronoun_model import PronounModel
-from anaphora.runs.directory import (
-    Run,
-    RunFiles,
-    load,
-    locked_run,
-    other_training_items,
-    randomly_initialised,
-    save_settings,
-    tidy,
-)
+from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings, tidy
+from anaphora.runs.items import other_training_items
 from anaphora.runs.machine import Machine, slow_settings
 from anaphora.runs.processes import Processes, started_processes
 from anaphora.runs.warm_start import locate_model

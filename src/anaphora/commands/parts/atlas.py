@@ -23,7 +23,7 @@ from anaphora.base.console import Progress, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_csv, write_json
 from anaphora.base.translation import N_, _, in_language_of_messages, spoken_in
-from anaphora.commands.parts.shared import data_settings, location, open_models
+from anaphora.commands.parts.shared import data_settings, identity, open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entries import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
@@ -51,8 +51,11 @@ def draw_atlas(settings: Report) -> Path:
     # Measuring takes minutes, so models and corpora that cannot be read are rejected first.
     models = open_models(settings.models, settings.trainer)
     folder, sources = settings.atlas_folder, settings.sources()
-    about = {name: getattr(settings, name) for name in ("corpora", "split", "items", "untrained", "causal_items")}
-    about |= {"runs": [location(name) for name in settings.models], **data_settings(next(iter(sources.values())))}
+    about = {name: getattr(settings, name) for name in ("split", "items", "untrained", "causal_items")}
+    runs = (model.run if isinstance(model, OpenRun) else None for model in models.values())
+    about |= {"runs": [identity(run or name) for name, run in zip(settings.models, runs, strict=True)]}
+    of_data, *of_corpora = map(data_settings, sources.values())
+    about |= of_data | {"corpora": [f"{one['data']}:{one['data.path']}" for one in of_corpora]}
     with (
         locked_run(folder),
         claimed(folder, {"atlas.html": about}, settings),

@@ -29,12 +29,13 @@ from anaphora.base.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
+from anaphora.data.store import path_digest
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.model.mixer import NO_MAPS
 from anaphora.report.numbers import duration_text, format_number
 from anaphora.runs import shipped
 from anaphora.runs.directory import Run, claimed, load, locked_run, results_folder
-from anaphora.runs.items import evaluation_splits
+from anaphora.runs.items import evaluation_splits, weights_digest
 from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG
@@ -127,6 +128,8 @@ _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".p
 """Suffixes that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
 """Subfolders of a run directory that hold the run's checkpoints or results on its own data."""
+_PATHS = {"path", "also", "without", "seen_in"}
+"""Settings of data that name files or folders."""
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
@@ -238,27 +241,38 @@ def _own_directory(model: Run | str) -> Path | None:
 def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) -> dict[str, Any]:
     """Return what determines a result in a folder, by name: the model, the data, and the settings in `names`.
 
-    The folder of a run, which may be renamed, holds no results of other runs.
+    The folder of a run holds no results of other runs.
     """
     own = _own_directory(model)
+    own_data = model.config.data if isinstance(model, Run) else None
+    data = settings.data or own_data
     is_inside = own is not None and folder.resolve().is_relative_to(own.resolve())
-    about: dict[str, Any] = {} if is_inside else {"run": location(model if isinstance(model, str) else model.argument)}
-    own_data = data_settings(model.config.data) if isinstance(model, Run) else {}
-    data = data_settings(settings.data) if settings.data else own_data
-    about |= {"data": "the run's own"} if is_inside and data == own_data else data
+    about = {} if is_inside else {"run": identity(model)}
+    about |= {"data": "the run's own"} if is_inside and data == own_data else data_settings(data) if data else {}
     return about | {name: getattr(settings, name) for name in names}
 
 
+def identity(model: Run | str) -> str:
+    """Return the name of a run and a hash of its weights, or `content_identity` of another model."""
+    return f"{model.name} ({weights_digest(model)})" if isinstance(model, Run) else content_identity(model)
+
+
 def data_settings(data: Data) -> dict[str, Any]:
-    """Return the settings of data by their names in a command, with the whole path of a file or folder."""
-    about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
-    return about | ({"data.path": location(about["data.path"])} if about.get("data.path") else {})
+    """Return the settings of data by their names in a command; a file or folder has its `content_identity`."""
+    about = stored_settings(data)
+    for name in (name for name in _PATHS if about.get(name)):
+        value = about[name]
+        about[name] = [content_identity(one) for one in value] if isinstance(value, list) else content_identity(value)
+    return {"data" if name == "kind" else f"data.{name}": value for name, value in about.items()}
 
 
-def location(name: str) -> str:
-    """Return the whole path of a file or folder; a name that is no path, such as one of the Hub, stays as it is."""
+def content_identity(name: str) -> str:
+    """Return the name of a file or folder and a hash of its content, which are kept if it is moved.
+
+    A name that is no path here, such as one of the Hub, is returned unchanged.
+    """
     path = Path(name).expanduser()
-    return str(path.resolve()) if path.exists() else name
+    return f"{path.name} ({path_digest(path)})" if path.exists() else name
 
 
 def check_table(settings: Any) -> None:
