@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import anaphora
 from anaphora.analysis.results.scores import Head
@@ -18,6 +20,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
 from anaphora.base.translation import spoken_in
 from anaphora.data.own_sentence import example_from_query
+from anaphora.explain.output import print_summary
 from anaphora.explain.walk import Walkthrough
 from anaphora.report.page.answer_notes import head_note
 
@@ -113,13 +116,13 @@ def test_a_line_says_whether_the_chosen_head_points_where_the_answer_is(
 @pytest.mark.parametrize("shares", [(1.0, 0.0, 0.0), (0.2, 0.2, 0.6), (0.2, 0.1, 0.1, 0.6)])
 def test_the_line_names_all_candidates_of_a_tie_and_claims_no_agreement(shares: tuple[float, ...]) -> None:
     names = ["Anna", "Emma", "Mary"]
-    tied = head_note(2, 1, names, (0.3, 0.1, 0.3), shares, False)
+    tied = head_note(2, 1, names, (0.3, 0.1, 0.3), shares, "")
     assert tied == "Layer 2 head 1 points at no single one of them: “Anna”, “Mary” get 0.30 each."
-    assert "“Anna” gets 0.30" in head_note(2, 1, names, (0.304, 0.1, 0.29), (1.0, 0.0, 0.0), False)
-    assert head_note(2, 1, names, (0.3, 0.1, 0.297), shares, False) == tied
-    assert "“Anna”, “Emma”, “Mary” get 0.05 each" in head_note(2, 1, names, (0.05, 0.05, 0.05), shares, False)
+    assert "“Anna” gets 0.30" in head_note(2, 1, names, (0.304, 0.1, 0.29), (1.0, 0.0, 0.0), "")
+    assert head_note(2, 1, names, (0.3, 0.1, 0.297), shares, "") == tied
+    assert "“Anna”, “Emma”, “Mary” get 0.05 each" in head_note(2, 1, names, (0.05, 0.05, 0.05), shares, "")
     with spoken_in("zh"):
-        assert head_note(2, 1, names, (0.3, 0.1, 0.3), shares, False) == (
+        assert head_note(2, 1, names, (0.3, 0.1, 0.3), shares, "") == (
             "第 2 层第 1 头没有单独指向其中一个：“Anna”、“Mary”的权重都是 0.30。"
         )
 
@@ -133,7 +136,7 @@ def test_the_line_names_all_candidates_of_a_tie_and_claims_no_agreement(shares: 
     ],
 )
 def test_the_line_calls_no_answer_of_a_tie_the_answer(shares: tuple[float, ...], answer: str) -> None:
-    note = head_note(2, 1, ["Anna", "Emma", "Mary"], (0.7, 0.1, 0.1), shares, False)
+    note = head_note(2, 1, ["Anna", "Emma", "Mary"], (0.7, 0.1, 0.1), shares, "")
     assert note == f"Layer 2 head 1 points at “Anna” (0.70); the answer is a tie between {answer}."
 
 
@@ -170,6 +173,27 @@ def test_the_line_says_if_labels_trained_the_chosen_head(own_run: Path, monkeypa
         for notes in listed:
             (line,) = [note for note in notes if f"Layer 1 head {head}" in note]
             assert ("The labels trained this head" in line) == (head == 0)
+
+
+def test_a_run_that_answers_from_a_head_says_so_beside_the_row_that_it_reads_and_no_other() -> None:
+    run = anaphora.load()
+    text, names = "Anna was rescued by Emma because she was weak.", ["Anna", "Emma"]
+    head = run.head_for(text)
+    assert head is not None and run.run.config.answers_from(head.layer, head.head)
+    walk, row = run.explain(text, candidates=names), run.attention(text).row("she")
+    step = walk.step("answer")
+    scores = step.matrix("score").values[0]
+    np.testing.assert_allclose(np.exp(scores), [row.to(name) for name in names], rtol=1e-3)
+    assert "the natural logarithm of the pronoun's weight on it in layer 5 head 0" in step.text
+    other = run.explain(text, candidates=names, head=1 - head.head)
+    for explanation, sentence in (
+        (walk, "is read from these weights"),
+        (other, "not that the answer comes from there"),
+    ):
+        printed = io.StringIO()
+        print_summary(Console(file=printed, width=200), explanation)
+        assert sentence in printed.getvalue().splitlines()[-1]
+    assert any("answer is read from these weights" in note for note in replied(run, text, *names)["notes"])
 
 
 def test_a_head_that_is_chosen_later_for_a_language_is_noticed(own_run: Path) -> None:

@@ -29,6 +29,7 @@ from anaphora.explain.walk import Matrix, Step, Steps, Walkthrough
 from anaphora.model.attention import masked_softmax
 from anaphora.model.encoder import Encoder
 from anaphora.model.layers import Block, LayerPass
+from anaphora.model.prediction import Bilinear, Pair, Pointer
 from anaphora.model.pronoun_model import PronounModel
 from anaphora.report.page.answer_notes import answer_phrases, best_answers, head_note, pronoun_note, unknown_note
 from anaphora.report.wording import joined_sentences
@@ -96,10 +97,12 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     notes = [unknown_note(unknown)]
     pronoun_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
+    is_read_out = False
     if query.example is not None:
         if query.is_detected and row is None:
             notes.append(pronoun_note(query.example.text, query.example.pronoun))
         parts = tokens.covering(query.example.pronoun)
+        is_read_out = position in parts and run.config.answers_from(layer, head)
         if row is None and len(parts) > 1:
             note = _("The pronoun has {count} tokens; the steps follow the first, “{token}”, and row= chooses another.")
             step_notes = (note.format(count=len(parts), token=labels[parts[0]]),)
@@ -109,8 +112,8 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
             notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
         chosen = chosen_head(run, language_of(query.text))
         if answers is not None and chosen is not None and (chosen.layer, chosen.head) == (layer, head):
-            is_supervised, shares = run.config.supervises(layer, head), answers.values[0].tolist()
-            notes.append(_chosen_head_note(steps, tokens, query.example, (layer, head), shares, is_supervised))
+            training, shares = run.config.head_training(layer, head), answers.values[0].tolist()
+            notes.append(_chosen_head_note(steps, tokens, query.example, (layer, head), shares, training))
     if isinstance(run.config.data, ControlledCorpus) and isinstance(run.config.vocabulary, WordVocabulary):
         notes.append(_split_word_note(tokens, labels))
         if query.example is not None:
@@ -134,6 +137,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         _units(query, tokens, labels),
         pronoun_rows,
         step_notes,
+        is_read_out,
     )
 
 
@@ -174,14 +178,14 @@ def _chosen_head_note(
     example: Example,
     head: tuple[int, int],
     shares: Sequence[float],
-    is_supervised: bool,
+    training: str,
 ) -> str:
     """Return a note on whether the explained head attends most to the model's answer."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]
     sums = [float(sum(row[tokens.covering(mention)].sum() for mention in mentions)) for mentions in example.candidates]
-    return head_note(*head, names, sums, shares, is_supervised)
+    return head_note(*head, names, sums, shares, training)
 
 
 def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | None:
@@ -331,13 +335,23 @@ def _answer(model: PronounModel, batch: Batch, example: Example, temperature: fl
     row = labelled_matrix(_("score"), answers, ("",), names, ("one", "tokens"), followed=False)
     shares = masked_softmax(answers / temperature)
     share = labelled_matrix(_("share"), shares, ("",), names, ("one", "tokens"), False, True)
-    text = _(
-        "The prediction head reads the pronoun's vector and gives each candidate a score; the softmax of the scores is "
-        "the share of each."
-    )
+    texts = [_score_text(model), _("The softmax of the scores is the share of each.")]
     divided = []
     if temperature != 1:
         calibrated = _("Before it, the temperature {temperature} divides them, with which the shares are calibrated.")
-        text = joined_sentences([text, calibrated.format(temperature=f"{temperature:.3f}")])
+        texts.append(calibrated.format(temperature=f"{temperature:.3f}"))
         divided = [f"÷ {temperature:.4g}"]
-    return Step("answer", _("The model's answer"), text, (row, *divided, "softmax", "=", share))
+    parts: tuple[Matrix | str, ...] = (row, *divided, "softmax", "=", share)
+    return Step("answer", _("The model's answer"), joined_sentences(texts), parts)
+
+
+def _score_text(model: PronounModel) -> str:
+    prediction = model.prediction_head
+    if isinstance(prediction, Pointer):
+        text = _(
+            "A candidate's score is the natural logarithm of the pronoun's weight on it in layer {layer} head {head}."
+        )
+        return text.format(layer=prediction.layer % len(model.encoder.blocks), head=prediction.head)
+    if isinstance(prediction, Bilinear | Pair):
+        return _("The prediction head reads the vectors of the pronoun and of a candidate and gives it a score.")
+    return _("The prediction head reads the pronoun's vector and gives each candidate a score.")

@@ -44,7 +44,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
     The weights are those of the row that the steps follow, or the average of the pronoun's rows if it has several. At
-    most `_MAX_WEIGHTS` are printed. After an answer, the last line says that the weights do not explain it.
+    most `_MAX_WEIGHTS` are printed. After an answer, the last line says whether it is read from the weights.
     """
     _print_heading(console, walk, walk.notes)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -60,7 +60,11 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     _print_bars(console, title, [name for name, _ in units], sums, digits)
     console.print()
     if answers:
-        points = _("The weights show what this head attends to, not that the answer comes from there.")
+        points = (
+            _("This model's answer is read from these weights.")
+            if walk.is_read_out
+            else _("The weights show what this head attends to, not that the answer comes from there.")
+        )
         console.print(Text(points, style=_MUTED_STYLE))
 
 

@@ -124,6 +124,7 @@ class Walkthrough:
         units: label of each word or candidate, and indices of its columns in the map; empty if each column is a unit.
         pronoun_rows: the pronoun and its rows, if it has several; the summary averages them.
         step_notes: notes about the steps, which the summary leaves out.
+        is_read_out: whether the model's answer is read from this row of the map.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Walkthrough:
     units: tuple[tuple[str, tuple[int, ...]], ...] = ()
     pronoun_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
+    is_read_out: bool = False
 
     def step(self, name: str) -> Step:
         """Return the step with the given name; raise UserError if there is none."""
@@ -146,7 +148,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as a JSON-serialisable dictionary, without `units` and `pronoun_rows`."""
+        """Return the walk-through as a JSON-serialisable dictionary, without what the summary alone uses."""
         return {
             "name": self.name,
             "title": self.title,

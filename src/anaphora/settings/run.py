@@ -120,9 +120,20 @@ class Config:
             return True
         supervised_layers = supervision.layers if supervision.weight else []
         trained = {(each % layers, one) for each in supervised_layers for one in supervision.heads}
-        if isinstance(prediction, prediction_settings.Pointer):
-            trained.add((prediction.layer % layers, prediction.head))
-        return (layer, head) in trained
+        return (layer, head) in trained or self.answers_from(layer, head)
+
+    def answers_from(self, layer: int, head: int) -> bool:
+        """Return whether the model's answers are read from the attention weights of a head."""
+        prediction = self.task.prediction
+        if not isinstance(prediction, prediction_settings.Pointer):
+            return False
+        return (layer, head) == (prediction.layer % self.model.layers, prediction.head)
+
+    def head_training(self, layer: int, head: int) -> str:
+        """Return how the labels trained a head: "answering" if answers are read from it, "supervised" or ""."""
+        if self.answers_from(layer, head):
+            return "answering"
+        return "supervised" if self.supervises(layer, head) else ""
 
     def check_objective(self) -> None:
         """Check that a run with these settings measures the quantity that a sweep minimises (`objective`).

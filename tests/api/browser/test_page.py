@@ -395,7 +395,7 @@ def test_a_head_that_labels_trained_is_named(settings: Callable[..., Any], kind:
         """,
         tmp_path,
     )
-    assert ("The labels trained this head to point" in seen) == (kind == "pointer")
+    assert ("read from these weights, which the labels trained" in seen) == (kind == "pointer")
 
 
 @browser

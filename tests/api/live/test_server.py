@@ -128,7 +128,7 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
         ({"text": " "}, "text：为空"),
         ({"model": "none"}, "model（'none'）必须是 own, bert 之一"),
         ({"pronoun": "they"}, "pronoun（'they'）不在文本 'Anna met Emma before she went to the park.' 里"),
-        ({"candidates": ["she"]}, "candidates[0]：[21, 24] 与代词 [21, 24] 重叠"),
+        ({"candidates": ["she"]}, "candidates：'she'（21:24）和代词 'she'（21:24）在文本里有共同的字符"),
         ({"cuts": [[0, 0, 1]]}, "cuts：[0, 0, 1] 必须是 4 个整数"),
         ({"off": [[9, 0]]}, "layer（9）必须在 0 到 1 之间"),
         ({"model": "bert", "text": "a " * 1500, "pronoun": None, "candidates": []}, "而 BertModel 最多容纳 64 个"),

@@ -109,8 +109,8 @@ def _page(run: Run, weights: _PackedWeights) -> str:
         "temperatures": answer_temperatures(run),
         "least": LEAST_WEIGHT,
         "tie": TIE,
-        "supervised": [
-            [run.config.supervises(layer, head) for head in range(heads_of(run.config.model.attention))]
+        "training": [
+            [run.config.head_training(layer, head) for head in range(heads_of(run.config.model.attention))]
             for layer in range(run.config.model.layers)
         ],
         "most": slots_of(run.config.task.prediction) or None,

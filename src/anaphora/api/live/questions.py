@@ -211,8 +211,8 @@ def _notes(
         ]
         names = [example.words(number) for number in range(len(weights))]
         shares = [answer["share"] for answer in answers]
-        is_supervised = model.run.config.supervises(head.layer, head.head)
-        notes.append(head_note(head.layer, head.head, names, weights, shares, is_supervised))
+        training = model.run.config.head_training(head.layer, head.head)
+        notes.append(head_note(head.layer, head.head, names, weights, shares, training))
     return notes
 
 

@@ -31,6 +31,10 @@ answer_phrases = translated(
     nowhere=N_("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
     tied=N_("Layer {layer} head {head} points at no single one of them: {pointed} get {weight} each."),
     supervised=N_(" The labels trained this head to point, so this does not show that heads point by themselves."),
+    answering=N_(
+        " The answer is read from these weights, which the labels trained, so this does not show that heads point by "
+        "themselves."
+    ),
 )
 """Phrases of the notes, with placeholders in braces."""
 
@@ -61,12 +65,7 @@ def quoted_words(words: Sequence[str]) -> str:
 
 
 def head_note(
-    layer: int,
-    head: int,
-    candidates: Sequence[str],
-    weights: Sequence[float],
-    shares: Sequence[float],
-    is_supervised: bool,
+    layer: int, head: int, candidates: Sequence[str], weights: Sequence[float], shares: Sequence[float], training: str
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
@@ -78,7 +77,7 @@ def head_note(
         candidates: texts of the M candidates.
         weights: (M,) weights from the pronoun to the candidates in this head.
         shares: (M,) probabilities of the candidates, or (M + 1,) with "none of them" last.
-        is_supervised: whether a training loss supervised the attention of this head.
+        training: how the labels trained this head, "answering", "supervised" or "" (`Config.head_training`).
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)
     answers, phrases = best_answers(shares), answer_phrases()
@@ -100,7 +99,7 @@ def head_note(
         weight=weight,
         answer=phrases["comma"].join(quoted),
     )
-    return note + phrases["supervised"] if is_supervised else note
+    return note + phrases[training] if training else note
 
 
 def best_answers(shares: Sequence[float]) -> list[int]:

@@ -245,11 +245,11 @@
   function compared(lists) { // whether the head points where the answer is; without edits, of the model as it is
     const head = chosen ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
     const answers = bestAnswers(shares.slice(0, lists.length + Boolean(data.shape.prediction.none_of_them)));
-    const pointed = best(weights), tied = tiedWithBest(lists, weights);
+    const training = data.training[head.layer][head.head], pointed = best(weights), tied = tiedWithBest(lists, weights);
     const name = tied.length > 1 ? "tied" : weights[pointed] < data.least ? "nowhere" : answers.length > 1 ? "undecided" : answers[0] === pointed ? "agree" : "differ";
     const values = { layer: head.layer, head: head.head, pointed: tied.map((units) => quoted(textOf(units))).join(say("comma")),
       weight: share(weights[pointed]), answer: answers.map((place) => place < lists.length ? quoted(textOf(lists[place])) : say("none")).join(say("comma")) };
-    return say(name, values) + (data.supervised[head.layer][head.head] ? say("supervised") : "") + (chosen ? "" : say("no_head"));
+    return say(name, values) + (training ? say(training) : "") + (chosen ? "" : say("no_head"));
   }
 
   // ---- edits
