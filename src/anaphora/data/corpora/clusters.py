@@ -227,13 +227,13 @@ def _proven_ends(
             if span[0] == span[1]:
                 proofs.setdefault("inclusive", f"{place}: {span} is empty if ends are exclusive")
             if span[1] == count:
-                proofs.setdefault("exclusive", f"{place}: {span} ends behind the last word if ends are inclusive")
+                proofs.setdefault("exclusive", f"{place}: {span} ends after the last word if ends are inclusive")
     if len(proofs) == 2:
         raise UserError(f"{proofs['inclusive']}, and {proofs['exclusive']}; set {setting} to inclusive or exclusive")
     if undecided and not proofs:
         raise UserError(
             f"{setting}: the spans of {path} do not show whether [0, 1] is one word or two; set it to inclusive "
-            "(the end is the last word) or exclusive (the end is the word behind it)"
+            "(the end is the last word) or exclusive (the end is the word after it)"
         )
     return next(iter(proofs), "exclusive")
 
