@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas
 import pytest
+from tiny import tiny_language_model, tokenizer
 
 WORDS = ["Anna", "met", "the", "old", "man", ".", "She", "liked", "him", "."]
 KEY = {"doc_key": "a", "sentences": [WORDS[:6], WORDS[6:]], "clusters": [[[0, 0], [6, 6]], [[2, 4], [8, 8]]]}
@@ -105,6 +106,20 @@ def test_the_mentions_of_other_forms_are_linked_if_the_settings_say_so(
         sizes[forms] = sorted(map(len, clusters))
         assert sorted(span for cluster in clusters for span in cluster) == [[0, 1], [2, 5], [6, 7]]
     assert sizes == {"pronoun": [1, 2], "nominal,unknown": [1, 2], "proper": [1, 1, 1]}
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_language_model_of_transformers_links_pronouns(
+    family: str, key: str, script: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder, written = tmp_path / family, tmp_path / "predicted.jsonl"
+    tiny_language_model(family).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    result = script("coreference", f"key={key}", f"run={folder}", f"response={written}")
+    assert result.status == 0, result.err
+    first = json.loads(written.read_text(encoding="utf-8").splitlines()[0])["clusters"]
+    linked = sum(len(cluster) for cluster in first if len(cluster) > 1)
+    assert linked >= 3 and f"clusters {written}: {linked} of 5 mentions are linked to another one" in result.out
 
 
 @pytest.mark.parametrize(

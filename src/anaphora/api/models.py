@@ -88,7 +88,7 @@ def attention(
 def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None) -> AnyModel:
     """Open a run or a `transformers` model by name, or wrap a loaded `transformers` model.
 
-    An `OpenRun` is returned unchanged. The last four models opened by name, with their own tokenizers, are cached.
+    An open model is returned unchanged. The last four models opened by name, with their own tokenizers, are cached.
 
     Raises:
         UserError: the model does not exist, cannot be read or is not of a supported type, `tokenizer` is given together
@@ -102,8 +102,10 @@ def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, devic
     where = device.device if device else "cpu"
     if is_named and tokenizer is None:
         return _open_named(str(model), _files_of(str(model)), where)
-    from anaphora.hf.reader import open_model
+    from anaphora.hf.reader import TransformersModel, open_model
 
+    if isinstance(model, TransformersModel) and tokenizer is None:
+        return model
     opened = open_model(model, tokenizer)
     return opened.on(torch_device(where)) if is_named else opened
 

@@ -106,7 +106,7 @@ class PronounAnswer:
 
 
 def answers(
-    model: str | Path | OpenRun | PreTrainedModel,
+    model: str | Path | AnyModel | PreTrainedModel,
     questions: Sequence[Question],
     *,
     tokenizer: PreTrainedTokenizerBase | None = None,

@@ -131,7 +131,10 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
     ]
     check_new(path, settings.overwrite)
     write_text(path, "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in documents))
-    say(_("clusters {path}").format(path=path))
+    sizes = [len(cluster) for one in documents for cluster in one.clusters]
+    linked = sum(size for size in sizes if size > 1)
+    message = _("clusters {path}: {linked} of {mentions} mentions are linked to another one")
+    say(message.format(path=path, linked=linked, mentions=sum(sizes)))
     return documents
 
 
@@ -154,7 +157,7 @@ def _predicted_clusters(
     read = coreference_document(document, language_of("".join(document.words)))
     questions = [one for one in mention_questions(read, words) if one[0].form in forms]
     clusters = {_span(mention): [_span(mention)] for mention in read.mentions}
-    answered = answers(model, [example for _, _, example in questions])  # type: ignore[arg-type]
+    answered = answers(model, [example for _, _, example in questions])
     for (mention, earlier, example), answer in zip(questions, answered, strict=True):
         if answer.chosen is not None:
             named = earlier[example.candidates.index((answer.chosen.span,))]
