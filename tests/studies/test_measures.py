@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +40,7 @@ EVERY = Query(["scores", "forms", "roles", "permuted", "knockout"], "test", None
 
 
 def evaluated(run: Run) -> SplitEvaluation:
-    return measures._evaluate_split(run, "test", measures._evaluated_examples(run, EVERY))
+    return measures._evaluate_split(run, EVERY, measures._evaluated_examples(run, EVERY))
 
 
 def test_a_run_is_measured_by_language_and_group_and_not_twice(own_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,11 +295,11 @@ def test_damaged_measures_are_refused_by_who_reads_them_and_measured_again(
     query = Query(["scores"], "test", None)
     write_json(path, WHOLE)
     assert read_record(job, query).head == (0, 1)
-    assert is_measured(job.directory, asdict(query))
+    assert is_measured(job.directory, query.key)
     path.write_text(json.dumps({**WHOLE, damage: [3]}) if damage in WHOLE else damage)
     with pytest.raises(UserError, match=r"measured.json.*: .*; delete it, and the study measures the run again"):
         read_record(job, query)
-    assert not is_measured(job.directory, asdict(query))
+    assert not is_measured(job.directory, query.key)
 
 
 def test_a_run_that_was_measured_and_then_failed_has_failed(tmp_path: Path, tiny: Callable[..., Any]) -> None:

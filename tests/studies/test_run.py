@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory
 from anaphora.base.language import CHINESE_CHARACTER
-from anaphora.runs.directory import RunFiles
+from anaphora.runs.directory import WRITTEN, RunFiles
 from anaphora.settings.run import config_yaml
 from anaphora.studies import jobs as study_jobs
 from anaphora.studies import run as engine
@@ -102,6 +102,29 @@ def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
     assert (one.directory / MEASURED_FILE).stat().st_mtime_ns == measured
     with pytest.raises(UserError, match=r"one/seed_0 holds a run with other settings; choose another output="):
         engine.run_study(planned(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
+
+
+def test_measures_on_other_items_are_replaced_only_if_that_is_wanted(
+    planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells: dict[str, Any] = {"factors": {}, "measures": ["scores"]}
+    engine.run_study(planned(**cells), CONFIGS)
+    run = jobs(planned(**cells))[0].directory
+    engine.run_study(planned(**cells | {"measures": ["scores", "roles"]}), CONFIGS)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for change, values in (
+        ({"split": "dev"}, ('split="test"', 'split="dev"')),
+        ({"items": 4}, ("items=null", "items=4")),
+        ({"measures": ["scores"]}, ('measures=["scores", "roles"]', 'measures=["scores"]')),
+    ):
+        with pytest.raises(UserError, match="holds the results with ") as refused:
+            engine.run_study(planned(**cells | {"measures": ["scores", "roles"]} | change), CONFIGS)
+        assert all(value in str(refused.value) for value in values)
+        assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+    study = engine.run_study(planned(**cells, items=4, overwrite=True), CONFIGS)
+    assert [cell.runs[0].status for cell in study.cells] == ["finished"]
+    record = json.loads((run / WRITTEN).read_text())["metrics.json"]
+    assert record == {"data": "the run's own", "items": 4, "layer": None, "head": None, "untrained": 0}
 
 
 def test_a_run_that_fails_is_reported_and_the_others_go_on(

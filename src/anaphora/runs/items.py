@@ -29,6 +29,9 @@ from anaphora.runs.directory import Run, distinct_tensors, training_record
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
+OWN_DATA = "the run's own"
+"""What the record of a result (`claimed`) has as data if they are those of the run in whose folder it is."""
+
 
 @dataclass(frozen=True)
 class EvaluationSplits:

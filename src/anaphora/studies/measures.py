@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.evidence.headline import Headline, measure_headline
-from anaphora.analysis.evidence.storage import write_evidence
+from anaphora.analysis.evidence.storage import HEADS_TABLE, metrics_path, write_evidence
 from anaphora.analysis.maps.capture import task_correctness
 from anaphora.analysis.scores.cells import cells, rounded
 from anaphora.analysis.scores.heads import is_main, reason_to_drop
@@ -28,8 +29,8 @@ from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, sample_quads
 from anaphora.data.grouping import indices_by
 from anaphora.data.text import Text, evenly_sampled
-from anaphora.runs.directory import Run, training_record
-from anaphora.runs.items import analysis_code_digest, corpus_of, examples_digest, weights_digest
+from anaphora.runs.directory import Run, claimed, training_record
+from anaphora.runs.items import OWN_DATA, analysis_code_digest, corpus_of, examples_digest, weights_digest
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.studies.intervention_measures import (
@@ -69,16 +70,17 @@ def measure_run(run: Run, query: Query) -> None:
     also written to the run's directory (`write_evidence`).
 
     Raises:
-        UserError: a measure does not apply to the run, or the evaluated split has no items.
+        UserError: a measure does not apply to the run, the evaluated split has no items, or scores with other settings
+            would be replaced.
     """
     about_pronouns = any(name in RUN_MEASURES and name != "labels" for name in query.measures)
     examples = _evaluated_examples(run, query) if about_pronouns else {}
     texts = _evaluated_texts(run, query) if "labels" in query.measures else []
     data = examples_digest((*chain.from_iterable(examples.values()), *texts))
-    key = {**asdict(query), "weights": weights_digest(run), "data": data, "code": _code_digest()}
+    key = {**query.key, "weights": weights_digest(run), "data": data, "code": _code_digest()}
 
     def measured() -> dict[str, Any]:
-        evaluation = _evaluate_split(run, query.split, examples) if examples else SplitEvaluation([], np.zeros(0), None)
+        evaluation = _evaluate_split(run, query, examples) if examples else SplitEvaluation([], np.zeros(0), None)
         groups: GroupMeasures = {}
         for name in query.measures:
             merge(groups, label_accuracy(run, texts) if name == "labels" else _measure(name, run, evaluation))
@@ -106,7 +108,7 @@ def measure_settings(config: Config, directory: Path, query: Query) -> None:
             merge(groups, _OF_SETTINGS[name](config, config.seed))
         return {"head": None, "train_seconds": None, "groups": groups}
 
-    measure_once(directory, {**asdict(query), "settings": settings_digest(config), "code": _code_digest()}, measured)
+    measure_once(directory, {**query.key, "settings": settings_digest(config), "code": _code_digest()}, measured)
 
 
 def _code_digest() -> str:
@@ -275,15 +277,20 @@ def _evaluated_examples(run: Run, query: Query) -> dict[str, list[Example]]:
     return {name: sample_quads(examples, limit) for name, examples in splits.items()}
 
 
-def _evaluate_split(run: Run, split: str, splits: Mapping[str, list[Example]]) -> SplitEvaluation:
-    examples = splits[split]
+def _evaluate_split(run: Run, query: Query, splits: Mapping[str, list[Example]]) -> SplitEvaluation:
+    examples = splits[query.split]
     if not run.model.encoder.has_maps:
         examples = [example for example in examples if reason_to_drop(example) is None]  # as in the scores of heads
         data = EncodedSplit(examples, run.tokenizer)
         correct = task_correctness(run.model, data, run.config.batching)
         return SplitEvaluation(examples, correct, None)
-    headline = measure_headline(run, None, splits["dev"], examples, split, 0)
-    write_evidence(headline, run.directory)
+    about = {"data": OWN_DATA, "items": query.items}
+    # As `anaphora score` has them.
+    scores = {metrics_path(Path(), query.split).name: about | {"layer": None, "head": None, "untrained": 0}}
+    settings = SimpleNamespace(output=None, overwrite=query.overwrite)
+    with claimed(run.directory, scores | {HEADS_TABLE: about}, settings, "set overwrite=true"):
+        headline = measure_headline(run, None, splits["dev"], examples, query.split, 0)
+        write_evidence(headline, run.directory)
     return SplitEvaluation(headline.measured.examples, headline.task_correct, headline)
 
 

@@ -203,6 +203,7 @@ class StudyPlan:
     train: bool = True  # false: train nothing, but measure and show finished runs
     more: list[str] = field(default_factory=list)  # overrides after those of each cell, for instance ['trainer=smoke']
     items: int | None = None  # about how many items of each split to measure; by default all
+    overwrite: bool = False  # replace measures of another split or number of items; trained runs are kept
     trainer: RunsDevice = field(default_factory=RunsDevice)  # device to train and measure on
     split: str = "test"  # split on which the chosen head is measured: `train`, `dev` or `test`
     output: str = "outputs/studies"  # folder for all studies

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,19 @@ _MEASURED = {
 class Query:
     """Measures to compute for every run of a study, and the items to compute them on.
 
-    `items` is their approximate number; if it is None, the limit in the settings of the run applies, if any.
+    `items` is their approximate number; if it is None, the limit in the settings of the run applies, if any. With
+    `overwrite`, they replace measures of other items in the folder of a run.
     """
 
     measures: list[str]
     split: str
     items: int | None
+    overwrite: bool = False
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Return the settings that determine the measures, by name."""
+        return {"measures": self.measures, "split": self.split, "items": self.items}
 
     @property
     def of_runs(self) -> bool:
@@ -93,7 +101,7 @@ def read_record(job: Job, query: Query) -> RunRecord:
     if failure:
         return record(status="failed", error=failure["error"])
     stored = _read_measured(job.directory)
-    wanted = asdict(query)
+    wanted = query.key
     if not query.of_runs:  # there is no config.yaml, so the settings are compared here
         wanted["settings"] = settings_digest(job.config)
     if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
@@ -102,6 +110,27 @@ def read_record(job: Job, query: Query) -> RunRecord:
         record = partial(record, groups=stored["groups"], head=head, measured_on=about)
         return record(status="finished", seconds=stored["train_seconds"])
     return record(status="unfinished" if RunFiles(job.directory).config.exists() else "not begun")
+
+
+def check_replaced(job: Job, query: Query) -> None:
+    """Check that measuring a run loses no measures of another split, of other items or besides those of `query`.
+
+    Raises:
+        UserError: it would, and `query.overwrite` is not set.
+    """
+    try:
+        stored = _read_measured(job.directory)
+    except UserError:  # a damaged file is written again
+        return
+    if stored is None or query.overwrite:
+        return
+    for name, now in query.key.items():
+        before = stored["query"].get(name, now)
+        if before != now and not (name == "measures" and set(before) <= set(now)):
+            raise UserError(
+                f"{job.directory / MEASURED_FILE} holds the results with {name}={json.dumps(before)}, which would be "
+                f"overwritten by those with {name}={json.dumps(now)}; choose another name=, or set overwrite=true"
+            )
 
 
 def settings_digest(config: Config) -> str:

@@ -26,7 +26,7 @@ from anaphora.studies.page.figures import NOT_COMPARED
 from anaphora.studies.page.index import INDEX, read_studies, write_study_index
 from anaphora.studies.page.study import STUDY_PAGE, draw_study_figures, write_study_page
 from anaphora.studies.plan import StudyPlan
-from anaphora.studies.records import Query, RunRecord, read_record
+from anaphora.studies.records import Query, RunRecord, check_replaced, read_record
 from anaphora.studies.schema import Study
 from anaphora.studies.slurm import Cluster, check_cluster
 from anaphora.studies.summary import summarise, table_rows
@@ -43,7 +43,8 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
 
     Raises:
         UserError: before any run, if a cell has invalid settings; if the data, the device or the cluster do not exist;
-            if a directory contains a run with other settings; or if a stored result is damaged. After the first run, if
+            if a directory contains a run with other settings; if a stored result is damaged, or would be replaced by
+            one of other items. After the first run, if
             the study would take longer than `plan.minutes`.
     """
     cells = cells_of(plan, folder)
@@ -55,7 +56,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
             torch_device(device)
     else:
         check_cluster()
-    query = Query(plan.measures, plan.split, plan.items)
+    query = Query(plan.measures, plan.split, plan.items, plan.overwrite)
     if plan.train and query.of_runs:
         _check_data(plan, untrained)
     # The page covers the whole study even if `only` is set.
@@ -140,14 +141,16 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
     """Check that the stored results of all jobs but those measured `anew` are intact and the index page can be written.
 
     Raises:
-        UserError: a stored result is damaged, or a page cannot be written.
+        UserError: a stored result is damaged, a page cannot be written, or `check_replaced` fails for a job in `anew`.
     """
     for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
         check_writable(root.parent / name)
     read_studies(root.parent, without=plan.name)
     written = {job.directory for job in anew}
     for job in jobs:
-        if job.directory not in written:
+        if job.directory in written:
+            check_replaced(job, query)
+        else:
             read_record(job, query)
 
 

@@ -35,7 +35,7 @@ from anaphora.model.mixer import NO_MAPS
 from anaphora.report.numbers import duration_text, format_number
 from anaphora.runs import shipped
 from anaphora.runs.directory import Run, claimed, load, locked_run, results_folder
-from anaphora.runs.items import evaluation_splits, weights_digest
+from anaphora.runs.items import OWN_DATA, evaluation_splits, weights_digest
 from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG
@@ -248,7 +248,7 @@ def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) 
     data = settings.data or own_data
     is_inside = own is not None and folder.resolve().is_relative_to(own.resolve())
     about = {} if is_inside else {"run": identity(model)}
-    about |= {"data": "the run's own"} if is_inside and data == own_data else data_settings(data) if data else {}
+    about |= {"data": OWN_DATA} if is_inside and data == own_data else data_settings(data) if data else {}
     return about | {name: getattr(settings, name) for name in names}
 
 
