@@ -206,23 +206,27 @@ def test_the_current_row_is_the_last_pronouns_or_the_named_one(run: Run) -> None
         walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "met Anna")
 
 
-def test_a_note_says_which_token_of_a_pronoun_of_several_the_steps_follow(run: Run) -> None:
+def test_a_note_says_which_token_of_a_word_of_several_the_steps_follow(run: Run) -> None:
     split = query_of(CHINESE, "王芳", ("李强",))
     (note,) = walk_of(run, split).step_notes
-    assert note.startswith("The pronoun has 2 tokens; the steps follow the first, “王”")
+    assert note.startswith("“王芳” has 2 tokens; the steps follow the first, “王”")
     assert note in walk_of(run, split).plain()["notes"]
+    assert walk_through_run(run, query_of(CHINESE, "她", ()), 0, 0, "王芳").step_notes == (note,)
     assert not walk_of(run, query_of()).step_notes and not walk_through_run(run, split, 0, 0, "芳").step_notes
 
 
 def test_the_summary_averages_the_rows_of_a_pronoun_of_several_tokens_and_does_not_name_a_row(run: Run) -> None:
     walk, printed = walk_of(run, query_of(CHINESE, "王芳", ("李强",))), io.StringIO()
     print_summary(Console(file=printed, width=300), walk)
-    weights, (word, rows) = walk.step("weights").result.values, walk.pronoun_rows or ("", ())
+    weights, (word, rows) = walk.step("weights").result.values, walk.word_rows or ("", ())
     assert word == "王芳" and [walk.queries[row] for row in rows] == ["王", "芳"]
     (name, columns) = max(walk.units, key=lambda unit: float(weights[list(rows)].mean(axis=0)[list(unit[1])].sum()))
     share = float(weights[list(rows)].mean(axis=0)[list(columns)].sum())
     line = printed.getvalue().split("What “王芳” attends to\n")[1].splitlines()[0]
     assert line.split()[:2] == [name, f"{share:.4f}"] and "row=" not in printed.getvalue()
+    other, same = walk_through_run(run, query_of(CHINESE, "她", ()), 0, 0, "王芳"), io.StringIO()
+    print_summary(Console(file=same, width=300), other)
+    assert other.word_rows == ("王芳", rows) and "What “王芳” attends to" in same.getvalue()
 
 
 def test_lines_in_chinese_are_filled_and_never_begin_with_a_closing_mark() -> None:
@@ -304,7 +308,7 @@ def test_a_chinese_candidate_that_a_built_in_corpus_does_not_know_is_named(run: 
         (TEXT, 2, 0, r"layer \(2\) must be from 0 to 1 in run"),
         (TEXT, 0, 2, r"head \(2\) must be from 0 to 1 in run"),
         ("   ", 0, 0, "has no word"),
-        ("Tom met Anna. " * 40, 0, 0, "text has 161 tokens; at most 96 can be shown"),
+        ("Tom met Anna. " * 40, 0, 0, "text has 161 tokens; at most 96 can be explained; `anaphora attention`"),
     ],
 )
 def test_what_cannot_be_explained_is_an_error(text: str, layer: int, head: int, message: str, run: Run) -> None:

@@ -78,7 +78,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
             query.text[start:end] if start < end else run.tokenizer.token(token)
             for token, (start, end) in zip(tokens.ids, tokens.spans, strict=True)
         )
-        position = _followed_position(row, query, tokens, labels)
+        followed = _followed_tokens(row, query, tokens, labels)
         unknown = unknown_words(query.text, run.tokenizer.encode(query.text), query.example)
         is_answered = unknown.is_readable and _has_answers(run, query.example)
         temperature = answer_temperatures(run).get(language_of(query.text), 1.0) if is_answered else None
@@ -95,18 +95,19 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         )
         about = joined_sentences([about, text.format(answer=answer_phrases()["comma"].join(best))])
     notes = [unknown_note(unknown)]
-    pronoun_rows: tuple[str, tuple[int, ...]] | None = None
+    word_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
+    if len(followed) > 1:
+        word = query.text[tokens.spans[followed[0]][0] : tokens.spans[followed[-1]][1]]
+        note = _("“{word}” has {count} tokens; the steps follow the first, “{token}”, and row= chooses another.")
+        step_notes = (note.format(word=word, count=len(followed), token=labels[followed[0]]),)
+        word_rows = (word, tuple(followed))
     is_read_out = False
     if query.example is not None:
         if query.is_detected and row is None:
             notes.append(pronoun_note(query.example.text, query.example.pronoun))
-        parts = tokens.covering(query.example.pronoun)
-        is_read_out = position in parts and run.config.answers_from(layer, head)
-        if row is None and len(parts) > 1:
-            note = _("The pronoun has {count} tokens; the steps follow the first, “{token}”, and row= chooses another.")
-            step_notes = (note.format(count=len(parts), token=labels[parts[0]]),)
-            pronoun_rows = (query.text[slice(*query.example.pronoun)], tuple(parts))
+        is_asked = list(followed) == list(tokens.covering(query.example.pronoun))
+        is_read_out = is_asked and run.config.answers_from(layer, head)
         can_answer = unknown.is_readable and not isinstance(run.config.task.prediction, NoPrediction | Label)
         if can_answer and not _has_answers(run, query.example):
             notes.append(_("The run answers once you name at least two candidates: candidates=[first,second]."))
@@ -131,11 +132,11 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         about,
         spoken_language(),
         labels,
-        position,
+        followed[0],
         tuple(steps),
         tuple(filter(None, notes)),
         _units(query, tokens, labels),
-        pronoun_rows,
+        word_rows,
         step_notes,
         is_read_out,
     )
@@ -227,20 +228,26 @@ def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[Encode
     if not any(start < end for start, end in tokens.spans):
         raise UserError(f"text ({query.text!r}) has no word")
     if count > MAX_TOKENS:
-        raise UserError(f"text has {count} tokens; at most {MAX_TOKENS} can be shown")
+        raise UserError(
+            f"text has {count} tokens; at most {MAX_TOKENS} can be explained; `anaphora attention` and the page of "
+            "`anaphora look` take longer texts"
+        )
     check_length(run.config.model, count)
     return inputs, batch, tokens
 
 
-def _followed_position(row: str | None, query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]) -> int:
+def _followed_tokens(
+    row: str | None, query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
+) -> list[int]:
+    """Return the indices of the tokens of the requested row or, without one, of the pronoun."""
     if row is not None:
         if row.isdecimal() or row.lower() in (label.lower() for label in labels):
-            return row_index(row, labels)
+            return [row_index(row, labels)]
         start, end = find_span(query.text, row, "row")
         if any(map(str.isspace, query.text[start:end])):
             raise UserError(f"row ({row!r}) has several words; the steps follow one token, so name one word")
-        return tokens.covering((start, end))[0]  # the first subword of a split word
-    return tokens.covering(query.example.pronoun if query.example else last_pronoun(query.text))[0]
+        return tokens.covering((start, end))
+    return tokens.covering(query.example.pronoun if query.example else last_pronoun(query.text))
 
 
 def _steps(

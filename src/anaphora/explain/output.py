@@ -43,7 +43,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
-    The weights are those of the row that the steps follow, or the average of the pronoun's rows if it has several. At
+    The weights are those of the row that the steps follow, or the average of its word's rows if it has several. At
     most `_MAX_WEIGHTS` are printed. After an answer, the last line says whether it is read from the weights.
     """
     _print_heading(console, walk, walk.notes)
@@ -51,7 +51,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     for step in answers:
         _print_bars(console, step.title, step.result.columns, step.result.of(0)[0], digits)
     weights = walk.step("weights").result
-    word, rows = walk.pronoun_rows or (walk.queries[walk.row], (walk.row,))
+    word, rows = walk.word_rows or (walk.queries[walk.row], (walk.row,))
     title = _("What “{word}” attends to").format(word=word)
     row = np.mean([weights.of(each)[each] for each in rows], axis=0)
     # The weight on a word or candidate is the sum over its subwords.

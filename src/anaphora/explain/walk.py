@@ -122,7 +122,7 @@ class Walkthrough:
         queries: labels of the query tokens, which have one row each in the attention map.
         row: index of the row of the attention map that the steps follow.
         units: label of each word or candidate, and indices of its columns in the map; empty if each column is a unit.
-        pronoun_rows: the pronoun and its rows, if it has several; the summary averages them.
+        word_rows: the followed word and its rows, if it has several tokens; the summary averages the rows.
         step_notes: notes about the steps, which the summary leaves out.
         is_read_out: whether the model's answer is read from this row of the map.
     """
@@ -136,7 +136,7 @@ class Walkthrough:
     steps: tuple[Step, ...]
     notes: tuple[str, ...] = ()
     units: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    pronoun_rows: tuple[str, tuple[int, ...]] | None = None
+    word_rows: tuple[str, tuple[int, ...]] | None = None
     step_notes: tuple[str, ...] = ()
     is_read_out: bool = False
 
