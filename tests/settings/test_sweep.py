@@ -84,6 +84,16 @@ def test_a_jobs_name_follows_from_its_overrides_and_stays_short() -> None:
     assert all(job_name(one).startswith("seed=1-") and len(job_name(one)) < 80 for one in long)
 
 
+def test_a_sweep_over_experiments_takes_a_setting_with_an_effect_in_one_of_them(
+    script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    given = (*tiny_settings, "model.tied_output=true", "optimizer.steps=2", "validation.every=2")
+    status, _, err = sweep(script, table, given, tmp_path, "experiment=bilinear,token_values")
+    assert (status, len(names(tmp_path))) == (0, 2), err
+    status, _, err = sweep(script, table, given, tmp_path, "experiment=bilinear,slot")
+    assert status == 1 and err.count("model.tied_output=True has no effect while") == 2 and len(names(tmp_path)) == 2
+
+
 def test_jobs_on_different_devices_are_different_runs(
     script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -7,12 +7,14 @@ import json
 import os
 import re
 import shutil
+import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.default_element import GroupDefault
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import QuotedString, Sweep
+from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -35,6 +39,8 @@ from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
 """Environment variable for the folder in which sweep jobs record failures, including jobs on other machines."""
+_SWEEP = "ANAPHORA_SWEEP"
+"""Environment variable for the overrides of a sweep as they were typed, as a list in JSON."""
 _WITHOUT_EFFECT = ("name=", "output=", "objective=", "trainer.progress=", "trainer.loggers=", "trainer.pictures=")
 """Overrides that do not change what a run computes, and are left out of the name of a job's run."""
 _REGISTERED: dict[tuple[str | None, str], type[Any]] = {}
@@ -167,9 +173,6 @@ def _bracketed(value: str, of_texts: bool) -> str:
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
     """Return whether Hydra parses the value of an argument as one of these types."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
     try:
         value: Any = OverridesParser.create().parse_override(argument).value()
     except HydraException:
@@ -217,8 +220,8 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
     In a job of a sweep, which may sweep over the setting on which an effect depends, an override need not have one if
-    that setting is an override too. The check must run while Hydra is initialised, because it reads the files of the
-    chosen options of config groups.
+    that setting is an override too, or if it has one with another option of a config group in the sweep. The check must
+    run while Hydra is initialised, because it reads the files of the chosen options of config groups.
 
     Raises:
         UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and
@@ -228,7 +231,7 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     if "objective" in typed and not is_sweep_job():
         raise UserError(f"objective={typed['objective']} has no effect without -m: it is what a sweep minimises")
     swept = [name.replace("/", ".") for name in typed] if is_sweep_job() else []
-    refuse_without_effect(typed, partial(OmegaConf.select, settings), swept)
+    refuse_without_effect(typed, partial(OmegaConf.select, settings), swept, _elsewhere)
     check_chosen_files(overrides, settings)
 
 
@@ -256,6 +259,23 @@ def check_chosen_files(overrides: Sequence[str], settings: DictConfig) -> None:
                     f"{group}={option} sets {name} to {wanted}, but {' '.join(replacing)} sets it to {given}: write "
                     f"{name}={wanted} too, or leave {group}={option} out"
                 )
+
+
+def _elsewhere() -> Iterator[Callable[[str], Any]]:
+    """Yield, for each choice of options in the running sweep, a function that returns the value of any setting."""
+    loader = GlobalHydra.instance().config_loader()
+    typed = OverridesParser.create(loader).parse_overrides(json.loads(os.environ.get(_SWEEP, "[]")))
+    options = {
+        one.get_key_element(): list(one.sweep_string_iterator())
+        for one in typed
+        if one.is_choice_sweep() and loader.repository.group_exists(one.key_or_group)  # type: ignore[attr-defined]
+    }
+    others = [one for one in typed_overrides() if one.partition("=")[0] not in options]
+    for chosen in product(*options.values()) if options else ():
+        choices = [f"{group}={option}" for group, option in zip(options, chosen, strict=True)]
+        with suppress(HydraException):  # the job of this choice will fail
+            name = HydraConfig.get().job.config_name
+            yield partial(OmegaConf.select, loader.load_configuration(name, [*others, *choices], RunMode.RUN))
 
 
 def _typed_values(overrides: Sequence[str]) -> dict[str, str]:
@@ -300,8 +320,6 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
         UserError: an override or a setting is invalid; the message begins with `what`, which names the source of the
             overrides.
     """
-    from hydra.errors import HydraException
-
     register_configs({"train": Config})
     try:
         return resolve(composed(folder, "train", overrides, in_study=True), Config)
@@ -354,6 +372,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
     folder = place / f".anaphora-sweep-{uuid.uuid4().hex[:8]}"
     before = os.environ.get(_FAILURES_FOLDER)
     os.environ[_FAILURES_FOLDER] = str(folder)
+    os.environ[_SWEEP] = json.dumps(settings_and_options(sys.argv[1:])[0])
     try:
         yield
     finally:
@@ -362,6 +381,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
         lines += [f"{record['overrides']}: {record['reason']}" for record in records]
         shutil.rmtree(folder, ignore_errors=True)
         os.environ.pop(_FAILURES_FOLDER)
+        os.environ.pop(_SWEEP)
         if before is not None:
             os.environ[_FAILURES_FOLDER] = before
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -337,7 +337,10 @@ def _is_a(node: Any, *kinds: type[Any]) -> bool:
 
 
 def refuse_without_effect(
-    typed: Mapping[str, str], value_of: Callable[[str], Any], swept: Collection[str] = ()
+    typed: Mapping[str, str],
+    value_of: Callable[[str], Any],
+    swept: Collection[str] = (),
+    elsewhere: Callable[[], Iterable[Callable[[str], Any]]] = tuple,
 ) -> None:
     """Check that the settings of a command have an effect; a value such as 0 or false need not have one.
 
@@ -345,6 +348,8 @@ def refuse_without_effect(
         typed: values as the user has typed them, by the name of the setting or config group.
         value_of: function that returns the value of any setting, or None if the command has no such setting.
         swept: names of settings over which a sweep may run. A setting whose effect depends on one of them is allowed.
+        elsewhere: function that returns `value_of` of other points of a sweep. A setting with an effect in one of them
+            is allowed.
 
     Raises:
         UserError: a setting has no effect (`WITHOUT_EFFECT`).
@@ -356,11 +361,19 @@ def refuse_without_effect(
         return value_of(name)
 
     for name, value in typed.items():
-        for row in WITHOUT_EFFECT if value_of(name.replace("/", ".")) else ():
-            is_named = any(name == one or (one.endswith(".") and name.startswith(one)) for one in row.names)
+        place = name.replace("/", ".")
+        rows = [row for row in WITHOUT_EFFECT if any(_is_named(name, one) for one in row.names)]
+        for row in rows if value_of(place) else ():
             read.clear()
-            if is_named and row.holds(recorded_value_of) and not any(_is_below(one, swept) for one in read):
+            if not row.holds(recorded_value_of) or any(_is_below(one, swept) for one in read):
+                continue
+            if not any(there(place) and not any(one.holds(there) for one in rows) for there in elsewhere()):
                 raise UserError(f"{name}={value} has no effect while {row.condition}")
+
+
+def _is_named(name: str, pattern: str) -> bool:
+    """Return whether a pattern of `WithoutEffect` names a setting."""
+    return name == pattern or (pattern.endswith(".") and name.startswith(pattern))
 
 
 def _is_below(name: str, groups: Collection[str]) -> bool:

@@ -42,6 +42,7 @@ from anaphora.runs.published import CALIBRATION, RUN_CONFIG
 from anaphora.runs.warm_start import holds_run, is_pretrained
 from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.attention import heads_of
+from anaphora.settings.typed import PATHS
 
 if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
@@ -128,8 +129,6 @@ _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".p
 """Suffixes that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
 """Subfolders of a run directory that hold the run's checkpoints or results on its own data."""
-_PATHS = {"path", "also", "without", "seen_in"}
-"""Settings of data that name files or folders."""
 
 
 def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
@@ -259,11 +258,11 @@ def identity(model: Run | str) -> str:
 
 def data_settings(data: Data) -> dict[str, Any]:
     """Return the settings of data by their names in a command; a file or folder has its `content_identity`."""
-    about = stored_settings(data)
-    for name in (name for name in _PATHS if about.get(name)):
+    about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
+    for name in (name for name in about if name in PATHS and about[name]):
         value = about[name]
         about[name] = [content_identity(one) for one in value] if isinstance(value, list) else content_identity(value)
-    return {"data" if name == "kind" else f"data.{name}": value for name, value in about.items()}
+    return about
 
 
 def content_identity(name: str) -> str:
