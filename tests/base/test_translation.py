@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import string
 import symtable
 from collections.abc import Callable, Iterator
@@ -10,14 +11,16 @@ from typing import Any
 import pytest
 from catalogue import PACKAGE, extracted, translated
 
+from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.base.errors import UserError
-from anaphora.base.translation import CATALOGUE, N_, VARIABLE, _, in_language, pgettext, spoken_in
+from anaphora.base.translation import CATALOGUE, N_, VARIABLE, _, in_language, pgettext, spoken_in, stored
 from anaphora.commands.attention import AttentionQuery
 from anaphora.commands.look import LivePage
 from anaphora.commands.report import Report
 
 Script = Callable[..., tuple[int, str, str]]
 CHINESE = {(message.context or "", str(message.id)): str(message.string) for message in translated() if message.id}
+HELD_IN_FILES = {message.id for message in extracted() if ("analysis/evidence/verdict.py", 0) in message.locations}
 UPDATE = "run python tests/catalogue.py, and write what is missing in zh.po"
 
 
@@ -40,6 +43,20 @@ def test_a_sentence_has_the_same_values_in_both_languages() -> None:
         english: chinese for (_context, english), chinese in CHINESE.items() if values(english) != values(chinese)
     }
     assert different == {}
+
+
+def test_messages_have_typographic_marks_unless_they_show_what_is_typed() -> None:
+    typed = re.compile(r"""'[^' ]*[=:][^' ]*'|"factors": \{"kind": "role"\}""")
+    sentences = [text for (_context, english), chinese in CHINESE.items() for text in (english, chinese)]
+    assert {text for text in sentences if re.search("['\"]", typed.sub("", text))} <= HELD_IN_FILES
+
+
+def test_a_sentence_that_files_hold_is_shown_with_typographic_marks_in_both_languages() -> None:
+    for rule in UNITS:
+        with spoken_in("en"):
+            assert stored(rule) == rule.replace("'", "’")
+        with spoken_in("zh"):
+            assert stored(rule) == CHINESE["", rule]
 
 
 def test_no_function_that_translates_has_a_variable_of_that_name() -> None:

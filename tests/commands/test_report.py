@@ -244,7 +244,7 @@ def test_runs_of_other_items_are_reported_without_a_comparison_of_rows(
         lambda runs: (_ for _ in ()).throw(UserError("they have 1, 2 items")),
     )
     assert pages_of_report._divergences([evidence, fewer]) == []
-    assert "the runs' rows are not compared: they have 1, 2 items" in capsys.readouterr().out
+    assert "the runs’ rows are not compared: they have 1, 2 items" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

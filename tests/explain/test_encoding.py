@@ -261,7 +261,7 @@ def test_a_prediction_head_that_compares_the_candidates_states_is_named(
     from anaphora.training.run import train
 
     pairs = load(train(tiny(tmp_path, "task/prediction=bilinear", "trainer.limit_steps=2")))
-    assert walk_of(pairs, query_of()).notes[0].startswith("The prediction head compares the candidates' own states")
+    assert walk_of(pairs, query_of()).notes[0].startswith("The prediction head compares the candidates’ own states")
     assert "候选自身的状态" in walk_of(pairs, query_of(), language="zh").notes[0]
 
 

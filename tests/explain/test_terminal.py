@@ -103,7 +103,7 @@ def test_a_sentence_is_answered_in_short_with_the_heaviest_weights_of_the_pronou
     answer, weights = (walk.step("answer").result, walk.step("weights").result)
     shares = {label: float(weights.values[walk.row, list(columns)].sum()) for label, columns in walk.units}
     for title, weighed in (
-        (in_language("The model's answer", language), dict(zip(answer.columns, answer.values[0], strict=True))),
+        (in_language("The model’s answer", language), dict(zip(answer.columns, answer.values[0], strict=True))),
         (in_language("What “{word}” attends to", language).format(word="she"), shares),
     ):
         best = max(weighed, key=weighed.__getitem__)
@@ -118,7 +118,7 @@ def test_a_sentence_without_candidates_shows_the_weights_of_its_last_pronoun_alo
     text = "text=Tom lost his map when she left."
     status, out, _ = script("explain", text, f"run={finished}", "layer=0", "head=0")
     assert status == 0 and "What “she” attends to" in out and "pronoun=his chooses another" in out
-    assert "The model's answer" not in out and POINTS not in out
+    assert "The model’s answer" not in out and POINTS not in out
 
 
 def test_a_candidate_with_a_line_break_stays_on_one_line(finished: Path, script: Script) -> None:

@@ -310,7 +310,7 @@ def test_a_group_with_a_number_stands_on_an_axis(group: str, place: object) -> N
 def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
     text = " ".join(conclusions(study()))
     assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in text
-    accuracy = "the chosen head's candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
+    accuracy = "the chosen head’s candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
     assert f"{accuracy}, and lowest with bilinear, 41.0" in text
     assert "differs from the base's" not in text  # by the same in all three seeds, which shows no interval
     varied = [

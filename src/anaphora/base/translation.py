@@ -1,6 +1,7 @@
 """Language of the interface, and translation of its messages: English in the code, Chinese in zh.po.
 
-`python tests/catalogue.py` updates zh.po from the code.
+`python tests/catalogue.py` updates zh.po from the code. Messages have typographic apostrophes and quotation marks, as
+in “the head’s row”; straight ones mark only what is typed, as in 'only=[base]', and files (`stored`).
 """
 
 from __future__ import annotations
@@ -82,6 +83,11 @@ def pgettext(context: str, message: str) -> str:
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
     """Mark a message for the catalogue, and return it unchanged, to be translated when it is shown."""
     return message
+
+
+def stored(message: str) -> str:
+    """Translate a sentence that files hold with straight apostrophes, which stay as they are for programs."""
+    return _(message).replace("'", "’")
 
 
 def in_language(message: str, language: str) -> str:

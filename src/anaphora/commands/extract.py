@@ -185,7 +185,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
         if memory is None
         else N_(
             "{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration}, at most "
-            "{memory} MiB of memory above the model's)"
+            "{memory} MiB of memory above the model’s)"
         ),
         items=f"{total:,}",
         rows=f"{written:,}",

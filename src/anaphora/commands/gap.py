@@ -114,7 +114,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     else:
         if settings.split == "folds":
             evaluation = evaluate_folds(runs, settings.data, settings.exchanged)
-            title = _("Name decisions: each run's own fold")
+            title = _("Name decisions: each run’s own fold")
         else:
             split = settings.split or "test"
             examples = require_two_names(load_corpus(settings.data).examples(split))

@@ -55,7 +55,7 @@ class BlockSteps:
             normed = steps.add(
                 "norm",
                 _("Normalise each row"),
-                _("Every token's numbers are brought to one scale before attention reads them. Rows do not mix here."),
+                _("Every token’s numbers are brought to one scale before attention reads them. Rows do not mix here."),
                 (start, norm, "=", self._tokens("N", read)),
             )
         value_source = normed
@@ -64,7 +64,7 @@ class BlockSteps:
                 "content",
                 _("What the values are made of"),
                 _(
-                    "In this run, values are made of the tokens' own vectors in every layer and not of the hidden "
+                    "In this run, values are made of the tokens’ own vectors in every layer and not of the hidden "
                     "states, so that a weight on a token is a weight on that word."
                 ),
                 (self._tokens("E", context.embeddings), norm, "=", self._tokens("C", content)),
@@ -84,7 +84,7 @@ class BlockSteps:
                 "turn",
                 _("Positions turn queries and keys"),
                 _(
-                    "Rotary encoding: pairs of numbers are turned by an angle that grows with the token's position. "
+                    "Rotary encoding: pairs of numbers are turned by an angle that grows with the token’s position. "
                     "What two tokens then have in common depends on how far apart they stand."
                 ),
                 tuple(turns),
@@ -106,7 +106,7 @@ class BlockSteps:
         residual = steps.add(
             "residual",
             _("Add it to what was there"),
-            _("The residual connection: attention adds to a token's vector and does not replace it."),
+            _("The residual connection: attention adds to a token’s vector and does not replace it."),
             (start, "+", update_matrix, "=", self._tokens("Z", hidden + update)),
         )
         return residual, mixed
@@ -124,14 +124,14 @@ class BlockSteps:
             ff_input_matrix = steps.add(
                 "second_norm",
                 _("Normalise each row again"),
-                _("Every token's numbers are brought to one scale before the feed-forward network reads them."),
+                _("Every token’s numbers are brought to one scale before the feed-forward network reads them."),
                 (summed, norm, "=", self._tokens("N", ff_input)),
             )
         else:
             ff_input_matrix = summed = steps.add(
                 "first_norm",
                 _("Normalise each row"),
-                _("Every token's numbers are brought to one scale after the sum."),
+                _("Every token’s numbers are brought to one scale after the sum."),
                 (summed, norm, "=", self._tokens("N", half)),
             )
         inside = block.feed_forward.inside(ff_input)

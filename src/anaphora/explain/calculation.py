@@ -94,7 +94,7 @@ def _projection_steps(
 ) -> tuple[Steps, Tensor, Tensor, Tensor]:
     x = source_vectors = torch.from_numpy(inputs)
     text = _(
-        "One row for each token. A row is the token's vector: {features} numbers that stand for what is known about it."
+        "One row for each token. A row is the token’s vector: {features} numbers that stand for what is known about it."
     ).format(features=x.shape[1])
     steps = Steps()
     reading = labelled_matrix("X", x, calculation.queries, calculation.features)

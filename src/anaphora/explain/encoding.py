@@ -85,13 +85,13 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         steps = _steps(model, blocks, inputs, batch, query, labels, layer, head, temperature)
     about = _(
         "Run {run}: {layers} layers, heads in each: {heads}, features per token: {width}. All numbers are the "
-        "encoder's own, in 64-bit arithmetic."
+        "encoder’s own, in 64-bit arithmetic."
     ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
     answers = steps[-1].result if temperature is not None else None  # the shares of the answers, by name
     if answers is not None:
         best = [answers.columns[place] for place in best_answers(answers.values[0].tolist())]
         text = (
-            _("The model answers: {answer}.") if len(best) == 1 else _("The model's answer is a tie between {answer}.")
+            _("The model answers: {answer}.") if len(best) == 1 else _("The model’s answer is a tie between {answer}.")
         )
         about = joined_sentences([about, text.format(answer=answer_phrases()["comma"].join(best))])
     notes = [unknown_note(unknown)]
@@ -122,7 +122,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
     if reads_candidates(run.config.task.prediction):
         notes.append(
             _(
-                "The prediction head compares the candidates' own states with the pronoun's: its answer needs no "
+                "The prediction head compares the candidates’ own states with the pronoun’s: its answer needs no "
                 "attention between them."
             )
         )
@@ -294,7 +294,7 @@ def _steps(
         signs.append(_("norm"))
     if texts:
         final = labelled_matrix("H", encoder.norm(hidden)[0], labels)
-        steps.add("after", _("The encoder's output"), joined_sentences(texts), (steps[-1].result, *signs, "=", final))
+        steps.add("after", _("The encoder’s output"), joined_sentences(texts), (steps[-1].result, *signs, "=", final))
     if temperature is None:
         return steps
     assert batch is not None
@@ -326,7 +326,7 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
         steps.add(
             "embedding_norm",
             _("Normalise the embeddings"),
-            _("Every token's numbers are brought to one scale before the first layer reads them."),
+            _("Every token’s numbers are brought to one scale before the first layer reads them."),
             (result, _("norm"), "=", labelled_matrix("X", embedded[0], labels)),
         )
     return steps
@@ -349,16 +349,16 @@ def _answer(model: PronounModel, batch: Batch, example: Example, temperature: fl
         texts.append(calibrated.format(temperature=f"{temperature:.3f}"))
         divided = [f"÷ {temperature:.4g}"]
     parts: tuple[Matrix | str, ...] = (row, *divided, "softmax", "=", share)
-    return Step("answer", _("The model's answer"), joined_sentences(texts), parts)
+    return Step("answer", _("The model’s answer"), joined_sentences(texts), parts)
 
 
 def _score_text(model: PronounModel) -> str:
     prediction = model.prediction_head
     if isinstance(prediction, Pointer):
         text = _(
-            "A candidate's score is the natural logarithm of the pronoun's weight on it in layer {layer} head {head}."
+            "A candidate’s score is the natural logarithm of the pronoun’s weight on it in layer {layer} head {head}."
         )
         return text.format(layer=prediction.layer % len(model.encoder.blocks), head=prediction.head)
     if isinstance(prediction, Bilinear | Pair):
         return _("The prediction head reads the vectors of the pronoun and of a candidate and gives it a score.")
-    return _("The prediction head reads the pronoun's vector and gives each candidate a score.")
+    return _("The prediction head reads the pronoun’s vector and gives each candidate a score.")

@@ -61,7 +61,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     console.print()
     if answers:
         points = (
-            _("This model's answer is read from these weights.")
+            _("This model’s answer is read from these weights.")
             if walk.is_read_out
             else _("The weights show what this head attends to, not that the answer comes from there.")
         )
@@ -239,7 +239,7 @@ _page_words = translated(
     highest=N_("Largest of the current row"),
     negative=N_("below zero"),
     positive=N_("above zero"),
-    scaled=N_("to the largest number, below the matrix's name"),
+    scaled=N_("to the largest number, below the matrix’s name"),
     scaled_each=N_("each matrix to its own largest number, below its name"),
     share=N_("share of the row"),
 )

@@ -76,19 +76,19 @@ def projection_step(
         "Q": (
             "queries",
             _("Queries: what each token asks for"),
-            _("Each row times W_Q gives that token's query."),
+            _("Each row times W_Q gives that token’s query."),
             _("There is no W_Q here: the vectors themselves are the queries."),
         ),
         "K": (
             "keys",
             _("Keys: what each token offers"),
-            _("Each row times W_K gives that token's key. Keys are compared with queries."),
+            _("Each row times W_K gives that token’s key. Keys are compared with queries."),
             _("There is no W_K here: the queries serve as keys too."),
         ),
         "V": (
             "values",
             _("Values: what each token hands over"),
-            _("Each row times W_V gives that token's value. Weights decide how much of it is taken."),
+            _("Each row times W_V gives that token’s value. Weights decide how much of it is taken."),
             _("There is no W_V here: the vectors themselves are the values."),
         ),
     }[letter]
@@ -200,7 +200,7 @@ def attention_steps(
         "weights",
         _("Softmax, third: weights that sum to 1"),
         _(
-            "Each exponential divided by its row's sum. This is the attention map: how much each token takes from "
+            "Each exponential divided by its row’s sum. This is the attention map: how much each token takes from "
             "every token, itself included."
         ),
         (exponentials, "÷", total, "=", cells("A", weights, weights=True)),
@@ -213,7 +213,7 @@ def attention_steps(
         "weighted",
         _("Weigh the values of the current row"),
         _(
-            "Each token's value times the weight that the current row gives it. Tokens with little weight nearly "
+            "Each token’s value times the weight that the current row gives it. Tokens with little weight nearly "
             "vanish."
         ),
         (row, "·", values, "=", weighted),
@@ -223,7 +223,7 @@ def attention_steps(
         "output",
         _("Add them up: the output"),
         _(
-            "The weighted values of a row added up, which is the product of A and V: each token's new vector is a "
+            "The weighted values of a row added up, which is the product of A and V: each token’s new vector is a "
             "mixture of all values."
         ),
         (head_map, "×", values, "=", labelled_matrix("O", mixed[0, head], labels.queries, values.columns)),
@@ -255,7 +255,7 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
     parts = (*outputs[:-1], "=", labelled_matrix("M", together, labels.queries))
     return [
         Step("heads", _("The heads side by side"), text, tuple(maps)),
-        Step("together", _("Put the heads' outputs side by side"), together_text, parts),
+        Step("together", _("Put the heads’ outputs side by side"), together_text, parts),
     ]
 
 

@@ -157,7 +157,7 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
                     measure=label(selector_names(), field),
                 )
             )
-    title = _("{run}: does the mention's head word attend to an antecedent?").format(run=metrics["run"])
+    title = _("{run}: does the mention’s head word attend to an antecedent?").format(run=metrics["run"])
     axis = _("antecedents picked correctly (%), {split} split, 95 % intervals over documents").format(
         split=label(split_names(), metrics["split"])
     )

@@ -87,7 +87,7 @@ def headline_sentence(evidence: Evidence) -> str:
     if evidence.reads_candidates and len(cases["unsolved"]) < sum(map(len, cases.values())):
         sentences.append(
             _(
-                "This model's prediction head compares the candidates' own states with the pronoun's: its answers need "
+                "This model’s prediction head compares the candidates’ own states with the pronoun’s: its answers need "
                 "no attention between them."
             )
         )

@@ -49,7 +49,7 @@ def causal_table(evidence: Evidence) -> TableElement:
                 _("lost: edge to the antecedent cut, chosen head"): _loss(cell.knockout["head"].edges.get("gold")),
                 _("lost: the same in its layer"): _loss(layer.get("gold")),
                 _("lost: nothing taken along it, layer"): _loss(layer.get("value_zeroing")),
-                _("flipped by the other sentence's row, layer"): format_percent(flipped.flipped, flipped.interval),
+                _("flipped by the other sentence’s row, layer"): format_percent(flipped.flipped, flipped.interval),
             }
         )
     return table_of(rows, _("Causal tests: answers right and lost, in %"))

@@ -12,7 +12,7 @@ from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
 from anaphora.base.console import console, headed_table, print_table, wrapped
-from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.base.translation import N_, _, in_language_of_messages, pgettext, stored
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent, left_out_note
 from anaphora.report.page.elements import TableElement
@@ -68,7 +68,9 @@ def print_verdict(evidence: Evidence) -> None:
 
 
 def _print_group_verdict(group: str, verdict: Verdict) -> None:
-    failed, unmeasured = ([_(row.rule) for row in verdict.rows if row.passed is passed] for passed in (False, None))
+    failed, unmeasured = (
+        [stored(row.rule) for row in verdict.rows if row.passed is passed] for passed in (False, None)
+    )
     comma = pgettext("list", ", ")
     message = {
         (False, False): N_("{group}: {verdict}"),

@@ -240,7 +240,7 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        say(_("the runs' rows are not compared: {reason}").format(reason=error.translated()))
+        say(_("the runs’ rows are not compared: {reason}").format(reason=error.translated()))
         return []
     for row in rows:
         values = {"run": row.run, "other": row.other, "spoken": language_name(row.language)}

@@ -85,10 +85,10 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
         lowest = min(accuracies, key=lambda name: accuracies[name].median)
         highest = max(accuracies, key=lambda name: accuracies[name].median)
         text = (
-            _("{group}: among them the chosen head's candidate accuracy is highest with {highest}, {share} %.")
+            _("{group}: among them the chosen head’s candidate accuracy is highest with {highest}, {share} %.")
             if lowest == highest
             else _(
-                "{group}: among them the chosen head's candidate accuracy is highest with {highest}, {share} %, and "
+                "{group}: among them the chosen head’s candidate accuracy is highest with {highest}, {share} %, and "
                 "lowest with {lowest}, {lowest_share} %."
             )
         )
@@ -107,5 +107,5 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
                 mean = format_percent(difference.mean, difference.interval)
                 differences.append(_("{cell} by {mean}").format(cell=cell_label(name, study), mean=mean))
         if differences:
-            text = _("{group}: {measure} differs from the base's, in points: {differences}.")
+            text = _("{group}: {measure} differs from the base’s, in points: {differences}.")
             yield text.format(group=group, measure=measure_label(measure), differences=clauses(differences))

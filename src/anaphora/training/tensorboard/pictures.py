@@ -272,7 +272,7 @@ def _phrases(language: str) -> dict[str, str]:
         return {
             "rows": _("What the pronoun attends to, in every head"),
             "in percent": _("What the pronoun attends to, in every head (%)"),
-            "maps": _("Every head's map: a row attends, a column is attended to"),
+            "maps": _("Every head’s map: a row attends, a column is attended to"),
             "head": pgettext("pictures of TensorBoard", "layer {layer} head {head}"),
             "short": pgettext("pictures of TensorBoard", "L{layer} H{head}"),
             "pronoun": _("pronoun"),

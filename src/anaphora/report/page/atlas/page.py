@@ -155,9 +155,9 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
             corpus,
             _("{corpus}: does the answer depend on the head?"),
             _(
-                "Points of answers lost when the pronoun's edge to its antecedent is cut, in the chosen head and in "
+                "Points of answers lost when the pronoun’s edge to its antecedent is cut, in the chosen head and in "
                 "all heads of its layer, or when nothing is taken along it; and answers that follow the row of the "
-                "minimal pair's other sentence."
+                "minimal pair’s other sentence."
             ),
             causal,
         )
@@ -216,7 +216,7 @@ def rows_figure(entries: Sequence[AtlasEntry]) -> Figure:
         points=True,
         key=(
             (_("chosen head"), style.ANTECEDENT, "D"),
-            *([(_("the model's answers"), style.INK, "o")] if answered else []),
+            *([(_("the model’s answers"), style.INK, "o")] if answered else []),
             (pgettext("atlas", "chance"), style.MUTED, "tick"),
             (_("best shortcut"), style.DISTRACTOR, "dotted tick"),
         ),
@@ -283,7 +283,7 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
             "reach is chance. A head matters where it is above them, above chance and above every shortcut."
         ),
         _(
-            "Masked language models answer at a mask in the pronoun's place, and are not asked where the pronoun is "
+            "Masked language models answer at a mask in the pronoun’s place, and are not asked where the pronoun is "
             "the cue; decoders complete a prompt; runs answer by their prediction head. Of models from elsewhere only "
             "the items of the causal tests are answered. Answers of different kinds are not compared with each other."
         ),
@@ -296,7 +296,7 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
         if entry.unread is not None:
             text = _(
                 "{model}, {corpus}: of {all} items, {items} have a pronoun or candidate with parts that are not in the "
-                "model's vocabulary ({words}). The model reads its unknown token there, or nothing."
+                "model’s vocabulary ({words}). The model reads its unknown token there, or nothing."
             )
             about = {"items": entry.unread.items, "all": entry.unread.of, "words": entry.unread.listed}
             corpus = label(corpus_names(), entry.corpus)

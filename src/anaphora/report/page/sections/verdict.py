@@ -11,7 +11,7 @@ from anaphora.analysis.evidence.evidence import VERDICT_SCOPE, Evidence, Verdict
 from anaphora.analysis.evidence.verdict import UNITS
 from anaphora.analysis.results.causal import CausalCell
 from anaphora.analysis.results.scores import Cell, Groups
-from anaphora.base.translation import _
+from anaphora.base.translation import _, stored
 from anaphora.report.numbers import NOT_MEASURED, format_in_unit, format_percent, format_points
 from anaphora.report.page.elements import (
     GroupVerdict,
@@ -96,8 +96,8 @@ def _group_verdicts(
             ],
             [
                 RuleResult(
-                    _(row.rule),
-                    _(row.question),
+                    stored(row.rule),
+                    stored(row.question),
                     format_in_unit(row.value, row.interval, UNITS[row.rule]),
                     stored_sentence(row.needed),
                     row.passed,
