@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,29 @@ def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[s
         raise KeyboardInterrupt
     assert left.value.code == 130
     assert capsys.readouterr().err == "stopped; what is written is whole\n"
+
+
+def test_sigterm_ends_with_143_and_one_line_unless_it_is_handled(capsys: pytest.CaptureFixture[str]) -> None:
+    cleaned: list[str] = []
+
+    def work() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        finally:
+            cleaned.append("up")
+
+    with pytest.raises(SystemExit) as left, user_errors_exit(), user_errors_exit():
+        work()
+    assert (left.value.code, cleaned) == (143, ["up"])
+    assert capsys.readouterr().err == "stopped; what is written is whole\n"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with user_errors_exit():
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 IMPORTS = """

@@ -237,7 +237,7 @@ def _compared(files: dict[str, str], fault: Fault) -> dict[str, str]:
     After a full disk, shortcuts in the cache are not compared either, since commands do without storing them. After a
     kill, temporary files are not compared, since nothing but the system can remove them.
     """
-    of_the_killed = dict.fromkeys(("kill -9", "cut", "SIGTERM"), f"{_TEMPORARY}/tmp")
+    of_the_killed = dict.fromkeys(("kill -9", "cut"), f"{_TEMPORARY}/tmp")
     left_out = {"no cache": _CACHE, "small disk": "shortcuts-", **of_the_killed}.get(fault.kind)
     return {name: digest for name, digest in files.items() if left_out is None or left_out not in name}
 
@@ -268,7 +268,7 @@ def _wrong_end(ending: Ending, fault: Fault) -> list[str]:
 _ALLOWED: dict[str, set[int | None]] = {
     "none": {0},
     "kill -9": {0, -signal.SIGKILL},
-    "SIGTERM": {0, -signal.SIGTERM, 130},
+    "SIGTERM": {0, -signal.SIGTERM, 130, 143},
     "SIGINT": {0, 130},
     "cut": {0, -signal.SIGXFSZ},
     "full": {0, 1, 2},

@@ -1,4 +1,4 @@
-"""Processes of a distributed training run, and requeueing of preempted jobs.
+"""Processes of a distributed training run, requeueing of preempted jobs, and the end of a command by SIGTERM.
 
 Importing this module does not import torch.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import FrameType
 
 from anaphora.base.errors import UserError
 
@@ -86,3 +89,25 @@ def until_requeued() -> Iterator[None]:
             raise cause from None
         time.sleep(GRACE_SECONDS)
         raise
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, after which a command cleans up as after an interrupt."""
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated
+
+
+@contextlib.contextmanager
+def sigterm_raises() -> Iterator[None]:
+    """Raise `Terminated` at SIGTERM in the `with` block, unless another handler is set or the signal is ignored."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
