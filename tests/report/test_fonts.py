@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import base64
 import io
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -221,6 +223,23 @@ def test_the_whole_font_is_used_if_all_of_it_is_installed(other_packages: Path, 
     named = [line for line in done.stdout.splitlines() if RARE in line]
     assert (named == []) == whole
     assert (str(other_packages) in done.stdout) == whole
+
+
+def test_embedding_removes_the_fonts_of_a_killed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    killed = """
+import os, signal, tempfile
+from matplotlib.figure import Figure
+from anaphora.report.figures import fonts
+with fonts.embeddable_fonts(Figure()):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", killed], env=environment, check=False).returncode == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) == 1
+    with fonts.embeddable_fonts(Figure()):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.filterwarnings("error")

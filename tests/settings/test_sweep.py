@@ -157,8 +157,7 @@ def test_failures_are_noted_in_the_folder_that_machines_share_and_survive_a_laun
     def killed(lines: list[str]) -> None:
         with sweep_failures(lines):
             folder = Path(os.environ["ANAPHORA_SWEEP_FAILURES"])
-            assert folder.parent == tmp_path and not folder.exists()
-            folder.mkdir()
+            assert folder.parent == tmp_path
             for number in (10, 9):
                 record = {"job": number, "overrides": f"seed={number}", "reason": "no memory"}
                 (folder / f"{number}.json").write_text(json.dumps(record))

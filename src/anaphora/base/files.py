@@ -48,7 +48,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """
     with _os_errors_as_user_errors(path):
         _refuse_other_than_file(path)
-        with _new_draft(path.parent, path.suffix) as draft:
+        with new_draft(path.parent, path.suffix) as draft:
             yield draft
             _flush(draft)
             os.replace(draft, path)
@@ -61,7 +61,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 
     A path that exists and is not empty, and an OSError in the `with` block, raise a `UserError`.
     """
-    with _os_errors_as_user_errors(path), _new_draft(path.parent, None) as draft:
+    with _os_errors_as_user_errors(path), new_draft(path.parent, None) as draft:
         yield draft
         for file in draft.rglob("*"):
             if file.is_file():
@@ -273,8 +273,11 @@ def _locked_file(directory: Path) -> int:
 
 
 @contextlib.contextmanager
-def _new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
-    """Remove leftovers, then yield a new locked draft: a file, or a directory if `suffix` is None."""
+def new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
+    """Yield a new file, or a directory if `suffix` is None, which is removed after the `with` block.
+
+    Those of killed processes in the folder are removed first (`remove_leftovers`).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder, depth=0)
     while True:

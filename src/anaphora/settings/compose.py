@@ -6,10 +6,8 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -30,7 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_json
+from anaphora.base.files import new_draft, write_json
 from anaphora.settings.arguments import CONFIGS, ENTRY, settings_and_options
 from anaphora.settings.run import Config, MovedData
 from anaphora.settings.training import DECIDE_RESULTS, refuse_without_effect
@@ -367,23 +365,22 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
     The jobs record failures in a temporary subfolder of the working directory or, if that is not writable, of the
     system's temporary directory.
     """
-    # The machines of a cluster share the working directory but not /tmp. The first failing job creates the folder.
+    # The machines of a cluster share the working directory but not /tmp.
     place = Path.cwd() if os.access(Path.cwd(), os.W_OK) else Path(tempfile.gettempdir())
-    folder = place / f".anaphora-sweep-{uuid.uuid4().hex[:8]}"
     before = os.environ.get(_FAILURES_FOLDER)
-    os.environ[_FAILURES_FOLDER] = str(folder)
-    os.environ[_SWEEP] = json.dumps(settings_and_options(sys.argv[1:])[0])
-    try:
-        yield
-    finally:
-        records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-        records.sort(key=lambda record: int(record["job"]))
-        lines += [f"{record['overrides']}: {record['reason']}" for record in records]
-        shutil.rmtree(folder, ignore_errors=True)
-        os.environ.pop(_FAILURES_FOLDER)
-        os.environ.pop(_SWEEP)
-        if before is not None:
-            os.environ[_FAILURES_FOLDER] = before
+    with new_draft(place, None) as folder:
+        os.environ[_FAILURES_FOLDER] = str(folder)
+        os.environ[_SWEEP] = json.dumps(settings_and_options(sys.argv[1:])[0])
+        try:
+            yield
+        finally:
+            records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
+            records.sort(key=lambda record: int(record["job"]))
+            lines += [f"{record['overrides']}: {record['reason']}" for record in records]
+            os.environ.pop(_FAILURES_FOLDER)
+            os.environ.pop(_SWEEP)
+            if before is not None:
+                os.environ[_FAILURES_FOLDER] = before
 
 
 def note_failure(reason: str) -> None:

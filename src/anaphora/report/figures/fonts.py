@@ -23,6 +23,7 @@ import matplotlib
 
 from anaphora.base.console import say
 from anaphora.base.errors import pip_install
+from anaphora.base.files import new_draft
 from anaphora.base.language import WIDE_CHARACTER, language_of
 from anaphora.base.translation import _
 
@@ -144,8 +145,8 @@ def embeddable_fonts(figure: Figure) -> Iterator[None]:
     texts: list[Any] = [text for text in figure.findobj(Text) if FAMILY in text.get_fontfamily()]
     characters = "".join(sorted({character for text in texts for character in text.get_text()}))
     copy = f"{FAMILY} {next(_copy_numbers)}"
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        files = {weight: Path(folder) / f"{weight}.ttf" for weight in font_files()}
+    with new_draft(Path(tempfile.gettempdir()), None) as folder:
+        files = {weight: folder / f"{weight}.ttf" for weight in font_files()}
         for weight, file in files.items():
             write_subset(font_files()[weight], file, characters)
         entries = _register(copy, files)
