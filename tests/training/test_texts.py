@@ -196,6 +196,14 @@ def test_texts_that_cannot_be_trained_on_are_reported(
         train(classifying(settings, reviews, tmp_path, *more))
 
 
+def test_a_development_split_without_a_masked_word_is_reported_before_training(
+    settings: Settings, pages: Path, tmp_path: Path
+) -> None:
+    reason = r"no word of the dev split is masked at task.masked_lm=1e-06, so that there is no validation loss"
+    with pytest.raises(UserError, match=reason):
+        train(pretraining(settings, pages, tmp_path, "task.masked_lm=1e-06"))
+
+
 def test_one_label_alone_is_reported(settings: Settings, tmp_path: Path) -> None:
     path = tmp_path / "one.jsonl"
     path.write_text("\n".join(json.dumps({"text": f"text {number}", "label": "a"}) for number in range(20)))

@@ -59,9 +59,9 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     the settings gets those of the training split. Without a known tokenizer, one is trained on that split.
 
     Raises:
-        UserError: the training or development split is empty; or, for labels, there are fewer than two, or a
-            development or test text has more tokens than the model allows. Also the errors of `store.load` and
-            `EncodedTexts`.
+        UserError: the training or development split is empty; for labels, there are fewer than two, or a development or
+            test text has more tokens than the model allows; without labels, no development word is masked. Also the
+            errors of `store.load` and `EncodedTexts`.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -88,7 +88,19 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
         encoded_test = EncodedTexts(test, tokenizer, longest, labels)
         check_length(config.model, max(validation.max_tokens(), encoded_test.max_tokens()))
     validation.subsample(config.validation.items)
+    if isinstance(prediction, NoPrediction):
+        batches = _masked_validation(config, validation)
+        if not any(len(batch.masked_positions) for batch in batches):
+            raise UserError(
+                f"data ({config.data.path_or_kind()}): no word of the dev split is masked at task.masked_lm="
+                f"{config.task.masked_lm}, so that there is no validation loss; give more text in known words"
+            )
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
+
+
+def _masked_validation(config: Config, validation: EncodedSplit) -> Iterator[Batch]:
+    batches = evaluation_batches(validation, config.batching, slots_of(config.task.prediction))
+    return masked_for_evaluation(batches, config.task.masked_lm, validation.vocabulary)
 
 
 def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
@@ -166,9 +178,10 @@ class TrainingDataModule(lightning.LightningDataModule):
         return _Batches(end - done, batches)
 
     def val_dataloader(self) -> Iterable[Batch]:
-        batches = evaluation_batches(self.validation, self.config.batching, self.slots)
         if isinstance(self.config.data, TextCorpus) and isinstance(self.config.task.prediction, NoPrediction):
-            batches = masked_for_evaluation(batches, self.config.task.masked_lm, self.validation.vocabulary)
+            batches = _masked_validation(self.config, self.validation)
+        else:
+            batches = evaluation_batches(self.validation, self.config.batching, self.slots)
         assert self.trainer is not None
         # Only rank 0 validates, but Lightning needs a batch on the other ranks too.
         kept = list(batches if self.trainer.is_global_zero else islice(batches, 1))

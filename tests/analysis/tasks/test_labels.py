@@ -20,6 +20,7 @@ from anaphora.analysis.tasks.labels import (
     bag_of_words,
     perplexity,
 )
+from anaphora.base.errors import UserError
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
 from anaphora.runs.directory import load
@@ -148,6 +149,8 @@ def test_the_perplexity_of_a_split_is_reported_and_does_not_depend_on_the_batche
         one["validation/perplexity"] for one in json.loads((pretrained / "training.json").read_text())["validations"]
     )
     assert reached == pytest.approx(best, rel=1e-4)
+    with pytest.raises(UserError, match=r"data: none of the words of 1 texts is masked at task.masked_lm=0"):
+        perplexity(run, [text("\N{SNOWMAN}", "a")])
 
 
 @pytest.mark.parametrize("name", ["score", "attention", "report", "controls"])

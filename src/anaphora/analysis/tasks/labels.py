@@ -16,6 +16,7 @@ from torch.nn import functional
 from anaphora.analysis.maps.capture import batch_scores
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
+from anaphora.base.errors import UserError
 from anaphora.data.batches.batching import evaluation_batches, masked_for_evaluation
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.contamination import normalised_words
@@ -201,11 +202,10 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    The share of masked tokens is as in training, and every call masks the same words. Without masked tokens,
-    the perplexity is 1.
+    The share of masked tokens is as in training, and every call masks the same words.
 
     Raises:
-        UserError: a chunk is too long for the model.
+        UserError: a chunk is too long for the model, or no word is masked.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0
@@ -217,7 +217,10 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
             gold = on_device.ids.flatten()[on_device.masked_positions]
             total += float(functional.cross_entropy(logits, gold, reduction="sum"))
         masked += len(batch.masked_positions)
-    return math.exp(total / max(1, masked)), masked
+    if not masked:
+        share = run.config.task.masked_lm
+        raise UserError(f"data: none of the words of {len(texts)} texts is masked at task.masked_lm={share}; give more")
+    return math.exp(total / masked), masked
 
 
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
