@@ -88,6 +88,36 @@ def test_a_letter_that_is_written_as_a_mark_of_blanks_stays_a_letter(kind: str) 
     assert [span for span in tokens.spans if span == (0, 1)] == [(0, 1)] * 2  # its two bytes
 
 
+def adding(kind: str, *, adds: bool = True) -> TextReader:
+    """Return a reader whose tokenizer puts <s> before a text and </s> behind it."""
+    own = reader(kind).tokenizer
+    own.add_special_tokens({"bos_token": "<s>", "eos_token": "</s>"})
+    if adds:
+        special = [(name, own.convert_tokens_to_ids(name)) for name in ("<s>", "</s>")]
+        template = processors.TemplateProcessing(
+            single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=special
+        )
+        own.backend_tokenizer.post_processor = template
+    return TextReader(own)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_special_token_that_a_chat_template_has_written_is_read_twice_and_named_once(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, token in (("<s>met met", "<s>"), ("met met</s>", "</s>")):
+        read = adding(kind)
+        assert read.read("met met").ids == tuple(read.tokenizer("met met")["input_ids"])
+        assert capsys.readouterr().out == ""
+        for _ in range(2):
+            assert list(read.read(text).ids) == read.tokenizer(text)["input_ids"]
+        assert capsys.readouterr().out == (
+            f"text: {token} is in it, and the tokenizer adds it too: the model reads it twice; leave it out\n"
+        )
+        adding(kind, adds=False).read(text)
+        assert capsys.readouterr().out == ""
+
+
 def test_the_blank_has_a_column_of_its_own_and_the_name_keeps_its_weight() -> None:
     backend = Tokenizer(
         models.Unigram([("<unk>", 0.0), ("▁", -1.0), *((one, -2.0) for one in "小红推了明。")], unk_id=0)

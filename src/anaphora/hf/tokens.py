@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from anaphora.base.console import say
 from anaphora.base.errors import UserError, one_line
-from anaphora.base.translation import N_
+from anaphora.base.translation import N_, _
 from anaphora.data.example import Span
 from anaphora.data.tokens.tokenizer import (
     BETWEEN_TEXTS,
@@ -51,13 +53,15 @@ class TextReader:
         backend = tokenizer.backend_tokenizer
         self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
         self._unknown = {tokenizer.unk_token_id, *unknown_ids(backend)} - {None}
+        self._doubled: set[str] = set()  # special tokens that `_name_doubled` has named
 
     def read(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair of texts, with special tokens.
 
         [MASK] in a text stands for the model's mask token, if there is one. A token without visible characters, such as
         the space that some tokenizers put before a text, counts as a special token, whatever offsets the tokenizer
-        reports. With `second`, spans refer to both texts joined by `BETWEEN_TEXTS`.
+        reports. With `second`, spans refer to both texts joined by `BETWEEN_TEXTS`. A special token at an end of a
+        text, as a chat template writes it, does not replace the one that the tokenizer adds; a notice says so.
 
         Raises:
             UserError: the tokenizer cannot read a text, a text is empty, a token's offsets point to other characters
@@ -67,7 +71,10 @@ class TextReader:
         texts = [text] if second is None else [text, second]
         encoding = self._encoded([one.replace(_MASK, mask) for one in texts])
         ids, names = encoding["input_ids"], encoding.tokens()
-        owners = [0] * len(ids) if second is None else encoding.sequence_ids()
+        owners = encoding.sequence_ids()
+        self._name_doubled(ids, names, owners)
+        if second is None:
+            owners = [0] * len(ids)
         text, starts = BETWEEN_TEXTS.join(texts), (0, len(text) + len(BETWEEN_TEXTS))
         places = [_places_before_replacing(one, mask) for one in texts]
         offsets = [
@@ -101,6 +108,18 @@ class TextReader:
                 tokenizer=type(self.tokenizer).__name__,
                 error=one_line(error),
             ) from None
+
+    def _name_doubled(self, ids: Sequence[int], names: Sequence[str], owners: Sequence[int | None]) -> None:
+        """Print once which special token the model reads twice, because both the text and the tokenizer give it."""
+        places = range(len(ids))
+        for order in (places, places[::-1]):
+            added = list(takewhile(lambda place: owners[place] is None, order))
+            own = next((place for place in order[len(added) :] if names[place] not in self._blanks), None)
+            if own is None or ids[own] not in {ids[place] for place in added} or names[own] in self._doubled:
+                continue
+            self._doubled.add(names[own])
+            notice = _("text: {token} is in it, and the tokenizer adds it too: the model reads it twice; leave it out")
+            say(notice.format(token=names[own]))
 
     def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:
         """Check that the second text of a pair has tokens and is separated from the first."""
