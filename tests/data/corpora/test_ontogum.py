@@ -8,7 +8,15 @@ import pytest
 from anaphora.base.errors import UserError
 from anaphora.data import store
 from anaphora.data.corpora import corefud
-from anaphora.data.corpora.coreference import FIRST_MENTION, NO_SPLIT, SHARED_HEAD_WORD, UNBALANCED, extents_of
+from anaphora.data.corpora.coreference import (
+    FIRST_MENTION,
+    MARKED_TWICE,
+    NO_SPLIT,
+    SHARED_HEAD_WORD,
+    TWO_ENTITIES,
+    UNBALANCED,
+    extents_of,
+)
 from anaphora.data.example import Example
 from anaphora.settings.data import OntoGum
 
@@ -97,6 +105,16 @@ def test_of_mentions_with_one_head_word_the_shortest_stays(path: Path) -> None:
     )
     _, report = corefud.read(OntoGum(path=str(path)))
     assert report.reasons == {SHARED_HEAD_WORD: 1, FIRST_MENTION: 5}
+
+
+@pytest.mark.parametrize(("entity", "reason"), [("9", TWO_ENTITIES), ("1", MARKED_TWICE)])
+def test_words_that_are_marked_for_two_entities_or_twice_have_a_reason_of_their_own(
+    entity: str, reason: str, path: Path
+) -> None:
+    path.write_text(path.read_text().replace("Entity=(3(1)", f"Entity=(3(1)({entity})"))
+    _, report = corefud.read(OntoGum(path=str(path)))
+    assert report.rows == 8 and report.reasons[reason] == 1
+    assert set(report.reasons) == {reason, FIRST_MENTION}
 
 
 def test_file_names_tell_the_official_splits_and_mentions_of_other_files_are_dropped(tmp_path: Path) -> None:

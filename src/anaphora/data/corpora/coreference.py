@@ -22,6 +22,8 @@ from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, BilingualDocuments, CoreferenceCorpus
 
 SHARED_HEAD_WORD = N_("its head word is that of a shorter mention")
+TWO_ENTITIES = N_("its words are marked for another entity too")
+MARKED_TWICE = N_("its words are marked twice for its entity")
 CROSSES_PASSAGES = N_("the end of a passage cuts it in two")
 FIRST_MENTION = N_("no mention of its entity stands before it in its passage")
 PLURAL_ANTECEDENT = N_("its antecedent is several entities together (SplitAnte)")
@@ -129,8 +131,9 @@ def read_documents(
     """Return the examples of files by split and a report on dropped mentions; each `Document.group` stays in one split.
 
     Of several documents with the same name and words, only the first is used. A mention is dropped if it has no
-    antecedent in its passage, shares its head word with a shorter mention, crosses the end of a passage, or is in a
-    passage with placeholders. The report also counts annotations that cannot become a mention (`Lost`).
+    antecedent in its passage, shares its head word with a shorter mention or its words with another, crosses the end of
+    a passage, or is in a passage with placeholders. The report also counts annotations that cannot become a mention
+    (`Lost`).
 
     Args:
         official: official splits by file; mentions of other files are dropped. If empty, groups are split at random.
@@ -250,7 +253,11 @@ def _mentions_in_passages(
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
-    dropped += [(_location(document, each), SHARED_HEAD_WORD) for each in shortest_last if kept[each.head] is not each]
+    for each in shortest_last:
+        if (other := kept[each.head]) is not each:
+            same_words = MARKED_TWICE if each.entity == other.entity else TWO_ENTITIES
+            reason = same_words if (each.first, each.end) == (other.first, other.end) else SHARED_HEAD_WORD
+            dropped.append((_location(document, each), reason))
     waiting = sorted(kept.values(), key=lambda each: each.head, reverse=True)
     for start, end in passages(document, most):
         inside = []
