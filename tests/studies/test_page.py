@@ -312,13 +312,13 @@ def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
     assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in text
     accuracy = "the chosen head’s candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
     assert f"{accuracy}, and lowest with bilinear, 41.0" in text
-    assert "differs from the base's" not in text  # by the same in all three seeds, which shows no interval
+    assert "differs from the base’s" not in text  # by the same in all three seeds, which shows no interval
     varied = [
         record("bilinear", one.seed, 1, 0.4 + one.seed**2 / 50) if one.cell == "bilinear" else one for one in records()
     ]
     text = " ".join(conclusions(summarise(plan(), cells(), varied)))
     # The mean, to which the interval belongs, and not the median of −50, −49 and −44 points.
-    assert "candidate accuracy differs from the base's, in points: bilinear by −47.7 [−55.7, −39.7]" in text
+    assert "candidate accuracy differs from the base’s, in points: bilinear by −47.7 [−55.7, −39.7]" in text
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "[]", "name", "question", "cells", "verdict", "solved"])
