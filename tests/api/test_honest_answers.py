@@ -184,7 +184,7 @@ def test_a_run_that_answers_from_a_head_says_so_beside_the_row_that_it_reads_and
     step = walk.step("answer")
     scores = step.matrix("score").values[0]
     np.testing.assert_allclose(np.exp(scores), [row.to(name) for name in names], rtol=1e-3)
-    assert "the natural logarithm of the pronoun's weight on it in layer 5 head 0" in step.text
+    assert "the natural logarithm of the pronoun’s weight on it in layer 5 head 0" in step.text
     other = run.explain(text, candidates=names, head=1 - head.head)
     for explanation, sentence in (
         (walk, "is read from these weights"),
