@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from anaphora.runs.directory import WRITTEN, RunFiles
+from anaphora.data.store import load as load_corpus
+from anaphora.runs.directory import WRITTEN, RunFiles, load
 from anaphora.settings.run import Config
 from anaphora.training.run import train
 
@@ -57,6 +59,23 @@ def test_the_runs_own_data_may_be_named(own_run: Path, table: Path, script: Scri
     status, _, err = script("evaluate", f"run={own_run}", "data=jsonl", f"data.path={table}")
     assert status == 0, err
     assert (own_run / "evaluation" / "test_answers.json").exists()
+
+
+@pytest.mark.parametrize("name", ["antecedents", "evaluate", "score"])
+def test_items_of_other_data_on_which_the_run_was_trained_are_counted(
+    name: str, own_run: Path, table: Path, tmp_path: Path, script: Script
+) -> None:
+    """With another seed, the same rows are divided otherwise."""
+    run = load(own_run)
+    divided = [load_corpus(replace(run.config.data, seed=seed)) for seed in (run.config.data.seed, 1)]
+    trained, measured = divided[0].examples("train"), divided[1].examples("test")
+    shared = sum(example.question in {one.question for one in trained} for example in measured)
+    more = () if name == "evaluate" else ("untrained=0",)
+    other = ("data=jsonl", f"data.path={table}", "data.seed=1", f"output={tmp_path / 'other'}")
+    status, out, err = script(name, f"run={own_run}", *other, *more)
+    assert status == 0, err
+    counted = f"seen in training: {shared} of {len(measured)} items of test are training items of {own_run.name}"
+    assert shared and counted in " ".join(out.split())
 
 
 def test_texts_with_labels_do_not_replace_the_answers_to_the_runs_own(

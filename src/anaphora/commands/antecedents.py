@@ -84,11 +84,12 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
     from anaphora.api.runs import OpenRun
     from anaphora.api.scoring import unread_by
     from anaphora.commands.parts.shared import print_unread
+    from anaphora.commands.parts.tables import print_trained_items
     from anaphora.data.store import load as load_corpus
     from anaphora.report.antecedents import antecedent_figure
     from anaphora.report.figures.files import save_figure
     from anaphora.report.terminal import print_phrase
-    from anaphora.runs.items import corpus_of
+    from anaphora.runs.items import corpus_of, questions_of
 
     corpus = corpus_of(model.run, settings.data) if isinstance(model, OpenRun) else load_corpus(source)
     examples = {name: corpus.examples(name) for name in ("dev", settings.split)}
@@ -125,6 +126,8 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
     if not_separate:
         print_phrase(N_("left out: {items} items ({reason})"), items=not_separate, reason=_(NO_SEPARATE_ANTECEDENT))
     print_unread(unread_by(model, measured))
+    if isinstance(model, OpenRun):
+        print_trained_items(model.run, settings.data, questions_of(measured), settings.split)
     print_phrase(N_("written   {path}"), path=folder)
     return metrics
 

@@ -136,7 +136,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.results.scores import Head
     from anaphora.analysis.scores.summary import template_rows
     from anaphora.commands.parts.shared import head_of_settings, say_how_long
-    from anaphora.commands.parts.tables import print_accuracy, print_answer_note, print_shared_items
+    from anaphora.commands.parts.tables import print_accuracy, print_answer_note, print_trained_items
     from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import encode, evaluation_splits, questions_of
 
@@ -171,8 +171,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     print_accuracy(run.name, material.split, accuracy_rows(material.measured, correct))
     print_answer_note(run, answers)
     calibrate_answers(run, settings, data)
-    if material.split != "train" and settings.data in (None, run.config.data):
-        print_shared_items(questions_of(material.measured), material.split, questions_of(material.training), "train")
+    print_trained_items(run, settings.data, questions_of(material.measured), material.split)
     print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
 
 

@@ -86,11 +86,11 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     from anaphora.analysis.tasks.gap import require_two_names, score_columns
     from anaphora.analysis.tasks.task_accuracy import require_pronoun_head
     from anaphora.commands.parts.shared import check_names_differ, check_table, load_runs, write_table
-    from anaphora.commands.parts.tables import print_decisions
+    from anaphora.commands.parts.tables import print_decisions, print_trained_items
     from anaphora.data.store import load as load_corpus
     from anaphora.report.wording import label, split_names
     from anaphora.runs.directory import load
-    from anaphora.runs.items import corpus_of
+    from anaphora.runs.items import corpus_of, questions_of
 
     check_table(settings)
     runs = load_runs(settings.runs, settings.trainer)
@@ -129,6 +129,9 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
     print_decisions(title, rows, [run.name for run in runs])
     if evaluation is not None and settings.exchanged:
         _print_exchange_gain(evaluation)
+    if evaluation is not None and settings.split != "folds":
+        for run in runs:
+            print_trained_items(run, settings.data, questions_of(evaluation.examples), settings.split or "test")
     write_table(settings, rows)
     return rows
 

@@ -42,8 +42,10 @@ def score(settings: Scoring) -> Measurement:
     from anaphora.analysis.evidence.storage import write_evidence
     from anaphora.base.console import working
     from anaphora.commands.parts import shared
+    from anaphora.commands.parts.tables import print_trained_items
     from anaphora.report.terminal import print_headline, print_undecided
     from anaphora.runs.directory import load
+    from anaphora.runs.items import questions_of
 
     if shared.is_of_transformers(settings.run):
         return score_transformers(settings)
@@ -58,6 +60,7 @@ def score(settings: Scoring) -> Measurement:
     print_undecided(headline.capture.answers)
     shared.print_weak_choice(headline)
     shared.print_unread(headline.unread)
+    print_trained_items(run, settings.data, questions_of(headline.measured.examples), settings.split)
     return headline
 
 

@@ -14,8 +14,10 @@ from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
 from anaphora.base.console import console, print_table, wrapped
+from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
+from anaphora.data.store import load as load_corpus
 from anaphora.report import wording
 from anaphora.report.numbers import (
     NOT_MEASURED,
@@ -30,6 +32,7 @@ from anaphora.report.terminal import print_phrase, print_undecided, typed_names
 
 if TYPE_CHECKING:
     from anaphora.runs.directory import Run
+    from anaphora.settings.data import Data
 
 
 def _split_name(split: str) -> str:
@@ -60,6 +63,32 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
             shared=shared,
             items=len(items),
             **names,
+        )
+
+
+@in_language_of_messages
+def print_trained_items(run: Run, data: Data | None, items: Sequence[Question], split: str) -> None:
+    """Print the number of items of a split that are among the run's training items, unless it is 0.
+
+    Nothing is printed for the training split of the run's own data, or if these are texts or cannot be read.
+    """
+    is_own = data in (None, run.config.data)
+    try:
+        corpus = load_corpus(run.config.data)
+    except UserError:  # the files of a run that was trained elsewhere
+        return
+    if not corpus.asks_about_pronouns or (is_own and split == "train"):
+        return
+    trained = corpus.questions("train")
+    if is_own:
+        print_shared_items(items, split, trained, "train")
+    elif shared := shared_questions(items, trained):
+        print_phrase(
+            N_("seen in training: {shared} of {items} items of {split} are training items of {run}"),
+            shared=shared,
+            items=len(items),
+            split=_split_name(split),
+            run=run.name,
         )
 
 
