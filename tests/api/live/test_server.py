@@ -145,6 +145,22 @@ def test_a_chinese_page_gets_its_errors_in_chinese(client: Client, changed: dict
     assert message in json.loads(reply.data)["error"]
 
 
+@pytest.mark.parametrize("name", ["own", "bert"])
+def test_a_text_whose_maps_would_be_too_large_is_refused(
+    client: Client, application: LiveApplication, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    model = application.models[name]
+    asked: dict[str, Any] = {"model": name, "pronoun": None, "candidates": []}
+    heads = len(model.attending_layers) * model.heads
+    count = len(model.run.tokenizer.encode(TEXT).ids if isinstance(model, OpenRun) else model.tokenize(TEXT).ids)
+    monkeypatch.setattr(questions, "MOST_WEIGHTS", heads * count**2)
+    assert ask(client, **asked)[0] == 200
+    monkeypatch.setattr(questions, "MOST_WEIGHTS", heads * count**2 - 1)
+    status, reply = ask(client, **asked)
+    assert status == 400
+    assert f"{count} tokens; the maps of all {heads} heads are shown for at most {count - 1}" in reply["error"]
+
+
 def test_a_chinese_page_is_refused_in_chinese(client: Client) -> None:
     assert client.get("/?language=zh", base_url="http://127.0.0.1:8765").json == {
         "error": "请打开终端里显示的地址，它以令牌结尾"

@@ -5,6 +5,7 @@ A request may ask that heads are ablated, or that attention edges (from a query 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
 
 MOST_CHARACTERS = 4_000
+MOST_WEIGHTS = 50_000_000
+"""Maximum number of attention weights in a reply, which has a byte for each."""
 MOST_EDITS = 200
 
 
@@ -217,10 +220,16 @@ def _notes(
 
 
 def _tokens(model: AnyModel, text: str) -> TokenizedText:
-    if not isinstance(model, OpenRun):
-        return model.tokenize(text)
-    tokens = model.run.tokenizer.encode(text)
-    check_length(model.run.config.model, len(tokens.ids))
+    """Return the tokens of a text, unless it is too long for the model or for the maps of all its heads."""
+    if isinstance(model, OpenRun):
+        tokens = model.run.tokenizer.encode(text)
+        check_length(model.run.config.model, len(tokens.ids))
+    else:
+        tokens = model.tokenize(text)
+    heads = len(model.attending_layers) * model.heads
+    if heads * len(tokens.ids) ** 2 > MOST_WEIGHTS:
+        message = N_("text: it has {tokens} tokens; the maps of all {heads} heads are shown for at most {most}")
+        raise UserError(message, tokens=len(tokens.ids), heads=heads, most=math.isqrt(MOST_WEIGHTS // heads))
     return tokens
 
 
