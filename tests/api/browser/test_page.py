@@ -383,6 +383,30 @@ def test_a_script_that_the_vocabulary_holds_is_read(settings: Callable[..., Any]
 
 
 @browser
+@pytest.mark.parametrize(("kind", "runs"), [("pointer", [1, 1, 2, 2, 3]), ("slot", [1, 3, 4, 4, 5])])
+def test_a_click_on_a_word_computes_anew_only_what_it_changes(
+    settings: Callable[..., Any], kind: str, runs: list[int], tmp_path: Path
+) -> None:
+    seen = use(
+        random_run(settings, f"task/prediction={kind}"),
+        """
+        const runs = [], run = anaphora.encoder.run;
+        let count = 0;
+        anaphora.encoder.run = function (...given) { count++; return run.apply(this, given); };
+        const say = () => runs.push(count);
+        await type("Anna met Mary before she saw him."); say();
+        await click(word("Anna")); await click(word("Mary")); say();
+        await click(at("switch-off")); say();
+        await click(word("she")); say();
+        await type("Anna met Mary before she saw it."); say();
+        return runs;
+        """,
+        tmp_path,
+    )
+    assert seen == runs
+
+
+@browser
 @pytest.mark.parametrize("kind", ["pointer", "word"])
 def test_a_head_that_labels_trained_is_named(settings: Callable[..., Any], kind: str, tmp_path: Path) -> None:
     seen = use(

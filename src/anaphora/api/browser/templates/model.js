@@ -9,6 +9,7 @@ class Model {
     this.tokenizer = new Tokenizer(data.tokenizer, data.chinese);
     this.encoder = new Encoder(data.shape, weights);
     this.data = data;
+    this.kept = []; // the encoder's last outputs: of the model as it is, and with the edits
   }
 
   // The model from its description and its weights as base64; tell(share) is called as it goes on.
@@ -49,9 +50,15 @@ class Model {
     if (this.data.shape.prediction.kind === "slot") lists.forEach((tokens, number) => { for (const token of tokens) slots[token] = number + 1; });
     const cuts = edits.cuts.flatMap(({ layer, head, from, to }) =>
       read.units[from].tokens.flatMap((query) => read.units[to].tokens.map((key) => ({ layer, head, query, key }))));
-    const output = this.encoder.run(read.ids, slots, { cuts, off: edits.off }), tokensOf = read.units.map((unit) => unit.tokens);
-    const merged = (froms) => output.maps.map((map) => Array.from({ length: this.data.shape.heads }, (_, head) => merge(map, head, read.ids.length, froms, tokensOf)));
-    return { maps: merged(tokensOf), rows: merged([query]), shares: lists.length ? shares(this.encoder, read, output, query, lists, this.data.temperatures[this.languageOf(read.text)] ?? 1) : null };
+    const tokensOf = read.units.map((unit) => unit.tokens), key = JSON.stringify([read.text, [...slots], cuts, edits.off]);
+    const merged = (maps, froms) => maps.map((map) => Array.from({ length: this.data.shape.heads }, (_, head) => merge(map, head, read.ids.length, froms, tokensOf)));
+    const compute = () => {
+      const output = this.encoder.run(read.ids, slots, { cuts, off: edits.off });
+      return { key, output, maps: merged(output.maps, tokensOf) };
+    };
+    const now = this.kept.find((one) => one.key === key) ?? compute(), { output, maps } = now; // a click may change nothing
+    this.kept = [now, ...this.kept.filter((one) => one !== now)].slice(0, 2);
+    return { maps, rows: merged(output.maps, [query]), shares: lists.length ? shares(this.encoder, read, output, query, lists, this.data.temperatures[this.languageOf(read.text)] ?? 1) : null };
   }
   languageOf(text) { // as Python decides it
     const { sample, share } = this.data.language, chinese = new RegExp(`[${this.data.chinese}]`, "u");
