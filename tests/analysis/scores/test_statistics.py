@@ -191,6 +191,36 @@ def test_an_antecedent_that_the_cue_may_not_pick_takes_part_in_the_draw() -> Non
     assert permutation_p(score_records([both]), Head(0, 0), draws=2000) == pytest.approx(2 / 3, abs=0.04)
 
 
+def rewrites(random: np.random.Generator, groups: int, knows: bool) -> HeadScores:
+    """Return groups of four items with one antecedent and one choice of the head."""
+    records = []
+    for number in range(groups):
+        gold, chosen = random.integers(2, size=2).tolist()
+        records += [item([gold if knows else chosen], gold, group=f"g{number}") for _ in range(4)]
+    return score_records(records)
+
+
+def test_p_is_uniform_where_items_of_a_group_have_one_antecedent() -> None:
+    random = np.random.default_rng(0)
+    p_values = [permutation_p(rewrites(random, 20, False), Head(0, 0), draws=99, seed=trial) for trial in range(100)]
+    assert np.mean(np.array(p_values) <= 0.1) <= 0.17  # 0.2 if every item draws its own
+
+
+def test_items_of_a_group_exchange_the_candidates_that_may_be_antecedents_in_the_same_way() -> None:
+    scored = rewrites(np.random.default_rng(0), 3, True)
+    assert smallest_p(scored.examples) == pytest.approx((1 + 2000 / 2**3) / 2001)
+    assert permutation_p(scored, Head(0, 0)) == pytest.approx(1 / 8, abs=0.02)
+    # Of three candidates each, in different places: all six permutations differ, since the antecedents do.
+    wide = {"group": "g", "factors": {"focal": "0,1,3"}}
+    several = score_records([item([1], 1, 3, group="g"), item([3], 3, 4, **wide)])
+    assert smallest_p(several.examples) == pytest.approx((1 + 2000 / 6) / 2001)
+    assert permutation_p(several, Head(0, 0)) == pytest.approx(1 / 6, abs=0.03)
+    # Another number of candidates has permutations of its own.
+    unequal = score_records([item([0], 0, 2, group="g"), item([1], 1, 3, group="g")])
+    assert smallest_p(unequal.examples) == pytest.approx((1 + 2000 / 6) / 2001)
+    assert permutation_p(unequal, Head(0, 0)) == pytest.approx(1 / 6, abs=0.03)
+
+
 def test_only_main_items_count_for_the_grid() -> None:
     main = [each for number in range(8) for each in block(f"b{number}", 2, lambda order, cue, gold: [0])]
     other = [item([0], 0, factors={"stratum": "cataphora"}) for _ in range(50)]

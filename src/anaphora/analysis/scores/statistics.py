@@ -6,6 +6,7 @@ Axes are N (items), L (layers), H (heads) and M (candidates at most).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from anaphora.analysis.results.scores import Head, Spread
 from anaphora.analysis.scores.heads import HeadScores, is_main, macro_weights, strongest_candidates
 from anaphora.analysis.scores.quads import items_of_minimal_pairs
 from anaphora.data.example import Example
-from anaphora.data.grouping import codes_of
+from anaphora.data.grouping import codes_of, indices_by
 
 BOOTSTRAPPED_FROM = 5
 """Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would
@@ -129,8 +130,9 @@ def smallest_p(examples: Sequence[Example], draws: int = 2000) -> float:
     true labels count as one more draw. No head can have a p-value that is clearly smaller.
     """
     sets = _minimal_pair_sets(examples)
-    alone = [examples[item] for item in set(range(len(examples))).difference(*sets)]
-    counts = [math.comb(len({*each.focal, *each.antecedents}), len(each.antecedents)) for each in alone]
+    alone = sorted(set(range(len(examples))).difference(*sets))
+    counts = [_distinct_permutations([_open_antecedents(examples[item]) for item in items])
+              for items in _redrawn_together(examples, alone)]  # fmt: skip
     traded = set(_trading_groups(examples, sets))
     relabellings = math.prod([*counts, *(math.factorial(size) for _, size in traded)])
     return (1 + draws / relabellings) / (1 + draws)
@@ -175,8 +177,9 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     In each draw, the items of a minimal pair, one for each cue, exchange their antecedents; all pairs of a group, which
     differ in the order of the candidates, use the same permutation of the cues. A head that follows position, entity or
     a fixed association of cue and entity is thus at chance level. All other items, including pairs in which two items
-    have the same antecedent, get antecedents drawn among the candidates that the cue distinguishes. `pointed` holds
-    the strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
+    have the same antecedent, get antecedents drawn among the candidates that the cue distinguishes; those of a group
+    with equally many such candidates exchange them in the same way, since their antecedents are not independent.
+    `pointed` holds the strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
     """
     if not scores.examples:
         raise ValueError("scores must hold at least one item")
@@ -212,10 +215,22 @@ class _AntecedentPermutation:
         self.beyond = np.arange(self.table.shape[1]) >= sizes  # (groups, most): no such cue
 
         self.alone = np.setdiff1d(np.arange(len(scores.examples)), self.traders)
-        self.closed = np.ones((len(self.alone), self.gold.shape[1]), dtype=np.bool_)
-        for row, item in enumerate(self.alone):
-            self.closed[row, list(scores.examples[item].focal)] = False
-        self.closed &= ~self.gold[self.alone]
+        together = _redrawn_together(scores.examples, self.alone.tolist())
+        row_of = {item: row for row, item in enumerate(self.alone.tolist())}
+        shape = (len(self.alone), self.gold.shape[1])
+        self.closed = np.ones(shape, dtype=np.bool_)  # candidates that cannot become antecedents
+        # Ranks of the shuffled candidates of the first of the items, in whose columns they are, that make antecedents.
+        self.first, self.column = np.zeros((len(self.alone), 1), dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        self.chosen = np.zeros(shape, dtype=np.bool_)
+        for items in together:
+            first = scores.examples[items[0]]
+            antecedents = _open_antecedents(first)
+            order = sorted(range(len(antecedents)), key=lambda place: not antecedents[place])
+            for item in items:
+                row, example = row_of[item], scores.examples[item]
+                self.closed[row, _open(example)] = False
+                self.first[row], self.column[row, _open(example)] = row_of[items[0]], _open(first)
+                self.chosen[row, : len(order)] = np.array(_open_antecedents(example))[order]
 
     def draw(self, random: np.random.Generator, many: int) -> NDArray[np.bool_]:
         relabelled = np.broadcast_to(self.gold, (many, *self.gold.shape)).copy()
@@ -224,11 +239,33 @@ class _AntecedentPermutation:
             source = self.table[self.set, np.argsort(keys, axis=2)[:, self.group, self.rank]]
             relabelled[:, self.traders] = self.gold[source]
         if len(self.alone):
-            # Candidates are shuffled, closed ones last, and the first ones become the antecedents.
+            # Candidates are shuffled, closed ones last, and those with the chosen ranks become the antecedents.
             keys = random.random((many, *self.closed.shape)) + self.closed
-            ranks = np.argsort(np.argsort(keys, axis=2), axis=2)
-            relabelled[:, self.alone] = ranks < self.gold[self.alone].sum(axis=1)[:, None]
+            ranks = np.argsort(np.argsort(keys, axis=2), axis=2)[:, self.first, self.column]
+            rows = np.arange(len(self.alone))[:, None]
+            relabelled[:, self.alone] = self.chosen[rows, ranks] & ~self.closed
         return relabelled
+
+
+def _open(example: Example) -> list[int]:
+    """Return the indices of the candidates that may become antecedents."""
+    return sorted({*example.focal, *example.antecedents})
+
+
+def _open_antecedents(example: Example) -> list[bool]:
+    return [index in example.antecedents for index in _open(example)]
+
+
+def _redrawn_together(examples: Sequence[Example], alone: Sequence[int]) -> list[list[int]]:
+    """Divide item indices into sets of one group with equally many candidates that may become antecedents."""
+    keys = ((examples[item].group or f"\0{item}", len(_open(examples[item]))) for item in alone)
+    return [[alone[place] for place in places] for places in indices_by(keys).values()]
+
+
+def _distinct_permutations(antecedents: Sequence[Sequence[bool]]) -> int:
+    """Return how many permutations of the candidates, (items, candidates), differ in the antecedents of some item."""
+    alike = Counter(zip(*antecedents, strict=True))
+    return math.factorial(len(antecedents[0])) // math.prod(map(math.factorial, alike.values()))
 
 
 def _trading_groups(examples: Sequence[Example], sets: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
