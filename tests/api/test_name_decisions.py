@@ -61,8 +61,8 @@ def test_no_head_of_a_layer_without_attention_is_chosen_for_an_untrained_model(m
         return [replace(one, weights=rows.astype(np.float32)) for one, rows in zip(records, wrong, strict=True)], None
 
     monkeypatch.setattr(module, "pronoun_records", read)
-    monkeypatch.setattr(module, "untrained_model", lambda model, seed: model)
     model: Any = SimpleNamespace(name="model", attending_layers=(1,), heads=1)
+    model.untrained = lambda seed: model
     items = [item(0), item(0, gender="male")]
     rows = {row["policy"]: row for row in module.name_decisions(model, items, items, Head(1, 0), untrained=1)}
     assert rows["head"]["f1"] == rows["untrained"]["f1"] == 0

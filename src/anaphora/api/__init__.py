@@ -14,13 +14,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anaphora.api.html import AttentionPage
-    from anaphora.api.maps import SentenceAttention
-    from anaphora.api.models import attention
-    from anaphora.api.pronoun_answers import PronounAnswer, answers
-    from anaphora.api.row import Row
-    from anaphora.api.runs import OpenRun, load
-    from anaphora.api.scoring import Scores, score
+    from anaphora.api.html import AttentionPage as AttentionPage
+    from anaphora.api.maps import SentenceAttention as SentenceAttention
+    from anaphora.api.models import attention as attention
+    from anaphora.api.pronoun_answers import PronounAnswer as PronounAnswer
+    from anaphora.api.pronoun_answers import answers as answers
+    from anaphora.api.row import Row as Row
+    from anaphora.api.runs import OpenRun as OpenRun
+    from anaphora.api.runs import load as load
+    from anaphora.api.scoring import Scores as Scores
+    from anaphora.api.scoring import score as score
 
 _HOMES = {
     "AttentionPage": "html",
@@ -35,18 +38,7 @@ _HOMES = {
     "score": "scoring",
 }
 
-__all__ = [
-    "AttentionPage",
-    "OpenRun",
-    "PronounAnswer",
-    "Row",
-    "Scores",
-    "SentenceAttention",
-    "answers",
-    "attention",
-    "load",
-    "score",
-]
+__all__ = list(_HOMES)
 
 
 def __dir__() -> list[str]:

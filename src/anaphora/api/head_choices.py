@@ -27,7 +27,6 @@ from anaphora.analysis.tasks.antecedent_selection import (
     has_preceding_antecedent,
     selection_table,
 )
-from anaphora.api.models import untrained_model
 from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import pronoun_records
 from anaphora.base.checks import at_least, whole_number
@@ -105,7 +104,7 @@ def select_antecedents(
     for seed in range(1, untrained + 1):
         stage = _("{model}: which word an untrained model picks, {number} of {all}")
         progress(stage.format(model=model.name, number=seed, all=untrained))
-        controls.append(selections(untrained_model(model, seed)))
+        controls.append(selections(model.untrained(seed)))
     progress(_("{model}: drawing documents for the intervals").format(model=model.name))
     return AntecedentSelections(*own, [table_row(row) for row in selection_table(*own, controls, by)])
 
@@ -165,7 +164,7 @@ def name_decisions(
     for seed in range(1, untrained + 1):
         stage = _("{model}: name decisions of an untrained model, {number} of {all}")
         progress(stage.format(model=model.name, number=seed, all=untrained))
-        control = untrained_model(model, seed)
+        control = model.untrained(seed)
         _top, _names, right = gap.strongest_names(_read(control, development), gold)
         controls.append(_decide(_read(control, examples)[..., int(right.mean(axis=0).argmax())]))
     if controls:

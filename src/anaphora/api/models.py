@@ -110,13 +110,6 @@ def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, devic
     return opened.on(torch_device(where)) if is_named else opened
 
 
-def untrained_model(model: AnyModel, seed: int) -> AnyModel:
-    """Return a randomly initialised model of the same architecture."""
-    if isinstance(model, OpenRun):
-        return OpenRun(replace(model.run, model=model.run.untrained_model(seed)))
-    return model.untrained(seed)
-
-
 _KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
 """Suffixes of the files that hold a model, its tokenizer and its chosen head."""
 

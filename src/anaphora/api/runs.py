@@ -29,7 +29,8 @@ from anaphora.settings.model.prediction import Label
 if TYPE_CHECKING:
     from anaphora.api.attribution import WordAttribution
     from anaphora.api.pronoun_answers import PronounAnswer, Question
-    from anaphora.explain.walk import Walkthrough
+    from anaphora.data.tokens.tokenizer import TokenizedText
+from anaphora.explain.walk import Walkthrough
 
 
 def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
@@ -51,6 +52,8 @@ def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
 
 class OpenRun:
     """Trained run that gives attention maps, answers and step-by-step explanations for any sentence."""
+
+    is_decoder = False
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -105,6 +108,16 @@ class OpenRun:
 
         return {language: chosen_head(self.run, language) for language in LANGUAGES}
 
+    def tokenize(self, text: str) -> TokenizedText:
+        """Tokenize a text; raise UserError if it is too long for the run's model."""
+        tokens = self.run.tokenizer.encode(text)
+        check_length(self.run.config.model, len(tokens.ids))
+        return tokens
+
+    def untrained(self, seed: int) -> OpenRun:
+        """Return the run with a randomly initialised model in place of its own."""
+        return OpenRun(replace(self.run, model=self.run.untrained_model(seed)))
+
     def attention(
         self,
         text: str,
@@ -136,8 +149,7 @@ class OpenRun:
         """
         example = self._example(text, pronoun, candidates, antecedent)
         model, tokenizer = self.run.model, self.run.tokenizer
-        whole = tokenizer.encode(text)
-        check_length(self.run.config.model, len(whole.ids))
+        whole = self.tokenize(text)
         if example is None:
             tokens, maps = text_maps(model, tokenizer, text)
         else:

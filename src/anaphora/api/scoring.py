@@ -20,7 +20,7 @@ from anaphora.analysis.results.scores import ALL, Head, existing_head
 from anaphora.analysis.scores.cells import by_language
 from anaphora.analysis.scores.heads import head_accuracy, mean_chance
 from anaphora.api.html import AttentionPage
-from anaphora.api.models import open_any, untrained_model
+from anaphora.api.models import open_any
 from anaphora.api.runs import OpenRun
 from anaphora.base.checks import PAGE_ENDINGS, at_least, file_ending, file_name, whole_number
 from anaphora.base.console import Progress
@@ -313,7 +313,7 @@ def _untrained_records(
     model: AnyModel, seed: int, *splits: Sequence[Example]
 ) -> tuple[list[AttentionRecord], list[AttentionRecord]]:
     """Return the attention rows of a randomly initialised model on the development and the evaluated items."""
-    at_start = untrained_model(model, seed)
+    at_start = model.untrained(seed)
     first, second = (pronoun_records(at_start, examples)[0] for examples in splits)
     return first, second
 

@@ -67,7 +67,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         kind = run.config.model.attention.kind
         raise UserError(f"run {run.name} has no attention to walk through (model.attention={kind})")
     model = copy.deepcopy(run.model).cpu().double()  # float64, because all digits are shown
-    blocks = [block for block in model.encoder.blocks if isinstance(block, Block)]
+    blocks = model.encoder.layers
     heads = blocks[0].attention.heads
     for name, value, count in (("layer", layer, len(blocks)), ("head", head, heads)):
         if not 0 <= value < count:

@@ -75,7 +75,7 @@ def test_tokens_are_equal_and_maps_and_answers_agree(
     # Fonts take seconds to cut out.
     monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
     temperatures = {"en": 0.6, "zh": 1.7}
-    for place in ("anaphora.api.browser.page", "anaphora.api.live.questions"):
+    for place in ("anaphora.api.browser.page", "anaphora.api.pronoun_answers"):
         monkeypatch.setattr(f"{place}.answer_temperatures", lambda _run: temperatures)
     run = random_run(settings, *overrides)
     found = compare(run, browser_page(run), questions(), tmp_path)

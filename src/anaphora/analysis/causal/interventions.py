@@ -18,7 +18,6 @@ from torch import Tensor
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.model.encoder import Encoder
-from anaphora.model.layers import Block
 from anaphora.model.mixer import AttentionContext, Edit
 
 T = TypeVar("T")
@@ -39,7 +38,7 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
     Raises:
         UserError: a layer or head does not exist.
     """
-    layers = [block.attention for block in encoder.blocks if isinstance(block, Block)]
+    layers = [block.attention for block in encoder.layers]
     before = [layer.edits for layer in layers]
     for intervention in interventions:
         for number, edit in intervention.items():

@@ -231,7 +231,7 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
         [asdict(row) for row in template_rows(measurement.measured, measurement.head, measurement.task_correct)],
     )
     write_text(tables / f"heads_{split}.csv", heads_frame(measurement.measured).to_csv(index=False))
-    development = _development_table(folder)
+    development = folder / HEADS_TABLE
     write_text(development, heads_frame(measurement.development).to_csv(index=False))
     scores = scores_table(measurement.measured, measurement.task_correct)
     write_parquet(tables / f"scores_{split}.parquet", scores, SCORE_COLUMNS)
@@ -245,7 +245,7 @@ def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64
     The accuracies are NaN in layers without attention. The result is None if the table is missing, damaged, from an
     earlier version, or does not belong to this evidence.
     """
-    path, grids = _development_table(folder), dict[str, NDArray[np.float64]]()
+    path, grids = folder / HEADS_TABLE, dict[str, NDArray[np.float64]]()
     try:
         if evidence.heads_table not in (None, _digest(path)):
             return None
@@ -260,10 +260,6 @@ def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64
     except (OSError, LookupError, TypeError, ValueError, UserError):
         return None
     return None if any(np.isnan(grid[layers]).any() for grid in grids.values()) else grids
-
-
-def _development_table(folder: Path) -> Path:
-    return folder / HEADS_TABLE
 
 
 def _digest(path: Path) -> str:

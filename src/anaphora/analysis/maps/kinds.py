@@ -121,6 +121,12 @@ def _mixes_tokens(model: PronounModel) -> bool:
 def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str]) -> dict[str, Tensor]:
     """Return the pronouns' rows of a batch in each named map except integrated gradients: (N, L, H or 1, T)."""
     queries = batch.row_and_token(batch.query_positions)
+    rows, items = _rows_of_queries(model, batch, queries, names), len(batch.items)
+    return {name: group_mean(of_map.transpose(0, 1), batch.query_items, items) for name, of_map in rows.items()}
+
+
+def _rows_of_queries(model: PronounModel, batch: Batch, queries: Queries, names: Collection[str]) -> dict[str, Tensor]:
+    """Return the rows of Q queries in each named map except integrated gradients: (L, Q, H or 1, T)."""
     tokens = _mixes_tokens(model)
     single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}
     means = []
@@ -140,8 +146,7 @@ def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str]) -> di
             mean = torch.stack(means)
             flow = flow_of_tokens(mean, queries[1]) if tokens else _solved_flow(mean, queries, batch)
             stacked["flow"] = flow.unsqueeze(2)
-        items = len(batch.items)
-        return {name: group_mean(rows.transpose(0, 1), batch.query_items, items) for name, rows in stacked.items()}
+        return stacked
 
 
 def _solved_flow(means: Tensor, queries: Queries, batch: Batch) -> Tensor:
@@ -181,17 +186,9 @@ def sentence_maps(
     batch = batch.to(model.device)
     every = torch.arange(len(tokens.ids), device=batch.ids.device)
     queries = (torch.zeros_like(every), every)
-    raw, norm, zeroed = [], [], []
-    with torch.inference_mode():
-        for layer in model.encoder.passes(model.encoder_input(batch)):
-            maps = layer.maps()[0]  # (H, T, T)
-            raw.append(maps)
-            norm.append(weighted_norms(maps, value_norms(layer)[0].unsqueeze(1)))
-            zeroed.append(value_zeroing(layer, maps.transpose(0, 1), queries).unsqueeze(0))
-        means = torch.stack(raw).mean(dim=1)  # (L, T, T), rows of all tokens and a whole map at once
-        rolled = rollout_of_tokens(means, every) if _mixes_tokens(model) else rollout_of_states(means)
-    stacked = {"raw": raw, "norm": norm, "rollout": list(rolled.unsqueeze(1)), "value_zeroing": zeroed}
-    return tokens, {name: torch.stack(layers).float().cpu().numpy() for name, layers in stacked.items()}
+    names = ("raw", "norm", "rollout", "value_zeroing")
+    rows = _rows_of_queries(model, batch, queries, names)
+    return tokens, {name: rows[name].transpose(1, 2).float().cpu().numpy() for name in names}
 
 
 def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float32]:

@@ -23,11 +23,10 @@ from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, DIFFERENCES, 
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
-from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.corpora.division import fold_numbers
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
-from anaphora.settings.model.encoder import check_length
+from anaphora.runs.items import encode
 
 MODEL = "model"
 """Name of the runs in tables of accuracies."""
@@ -83,9 +82,7 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
         UserError: the run does not predict antecedents, or a text is too long for its model.
     """
     require_pronoun_head(run)
-    data = EncodedSplit(examples, run.tokenizer)
-    check_length(run.config.model, data.max_tokens())
-    answers = predict_answers(run.model, data, run.config.batching)
+    answers = predict_answers(run.model, encode(run, examples), run.config.batching)
     assert answers is not None
     return answers
 

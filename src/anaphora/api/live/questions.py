@@ -17,23 +17,19 @@ import torch
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.interventions import Intervention, intervene, knockout_edges, replace_head_outputs
-from anaphora.analysis.evidence.storage import answer_temperatures
-from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, text_maps, whole_maps
+from anaphora.analysis.maps.capture import answers_pronouns, text_maps, whole_maps
 from anaphora.analysis.maps.words import word_tokens
 from anaphora.analysis.results.scores import Head, existing_head
-from anaphora.analysis.scores.calibration import shares_at
 from anaphora.api.maps import labelled_attention
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
-from anaphora.data.batches.encoded import EncodedSplit
 from anaphora.data.example import Example, Span, overlapping
 from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import UnknownWords, unknown_words
 from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note, unread_note
 from anaphora.report.page.explorer import attention_entry
-from anaphora.settings.model.encoder import check_length
 
 if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
@@ -157,7 +153,7 @@ def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
         "answers": answers,
         "notes": _notes(model, question, tokens.spans, maps, unknown, answers),
         "chosen": None if head is None else [head.layer, head.head],
-        "is_decoder": not isinstance(model, OpenRun) and model.is_decoder,
+        "is_decoder": model.is_decoder,
         "seconds": round(time.perf_counter() - started, 3),
     }
 
@@ -174,14 +170,11 @@ def _run_reply(
         count = len(example.candidates) + prediction.none_of_them
         if not is_readable or not example.candidates or count < 2 or not answers_pronouns(prediction):
             return maps, None
-        data = EncodedSplit([example], run.tokenizer)
-        logs = log_probabilities(run.model, data, run.config.batching)[0]
-    shares = shares_at(logs, answer_temperatures(run).get(example.language, 1.0))
-    named = [example.words(number) for number in range(len(example.candidates))]
-    answers = [{"candidate": name, "share": float(share)} for name, share in zip(named, shares, strict=False)]
-    if shares[-1] > 0:
-        answers.append({"candidate": None, "share": float(shares[-1])})
-    return maps, answers
+        answer = model.answers([example])[0]
+    shares: list[dict[str, Any]] = [{"candidate": one.words, "share": one.probability} for one in answer.candidates]
+    if answer.none_of_them > 0:
+        shares.append({"candidate": None, "share": answer.none_of_them})
+    return maps, shares
 
 
 def _notes(
@@ -221,11 +214,7 @@ def _notes(
 
 def _tokens(model: AnyModel, text: str) -> TokenizedText:
     """Return the tokens of a text, unless it is too long for the model or for the maps of all its heads."""
-    if isinstance(model, OpenRun):
-        tokens = model.run.tokenizer.encode(text)
-        check_length(model.run.config.model, len(tokens.ids))
-    else:
-        tokens = model.tokenize(text)
+    tokens = model.tokenize(text)
     heads = len(model.attending_layers) * model.heads
     if heads * len(tokens.ids) ** 2 > MOST_WEIGHTS:
         message = N_("text: it has {tokens} tokens; the maps of all {heads} heads are shown for at most {most}")
