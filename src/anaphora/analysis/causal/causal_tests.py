@@ -15,8 +15,8 @@ from anaphora.analysis.causal.knockout_and_ablation import (
     single_cell,
 )
 from anaphora.analysis.causal.language_models import LanguageModelSubject, MaskedRun, answers_by_masks
-from anaphora.analysis.causal.one_head import head_level_cell, one_head
-from anaphora.analysis.causal.patching import patch_cell, pattern_patch
+from anaphora.analysis.causal.one_head import head_level
+from anaphora.analysis.causal.patching import aligned_patching, pattern_patching
 from anaphora.analysis.causal.subjects import PackedSubject, Subject
 from anaphora.analysis.maps.answers import Bools
 from anaphora.analysis.maps.capture import answers_pronouns, no_pronoun_answers
@@ -78,8 +78,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
     in_order = [Head(layer, number) for layer in range(layers) for number in range(heads)]
     tests = CausalTests(subject, head, in_order, lambda _: None)
     zeroed = {"value_zeroing": tests.zeroed("gold", [head]), "value_zeroing_others": tests.zeroed("other_keys", [head])}
-    patch, alone = pattern_patch(tests), one_head(tests)
-    return each_cell(subject.examples, lambda items: head_level_cell(tests, zeroed, patch, alone, items), by)
+    return each_cell(subject.examples, head_level(tests, zeroed, aligned_patching(tests)), by)
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
@@ -130,7 +129,8 @@ def causal_tests(
     tests = CausalTests(subject, head, order, progress)
     knocked = tests.knockout()
     single, cumulative = tests.single(), tests.cumulative()
-    patch, alone = pattern_patch(tests), one_head(tests)
+    aligned = aligned_patching(tests)
+    patched, alone = pattern_patching(tests, aligned), head_level(tests, knocked["head"], aligned)
     doses = tests.dose_response(records_by_map or {})
 
     def cell(items: Bools) -> CausalCell:
@@ -142,8 +142,8 @@ def causal_tests(
                 single=tuple(single_cell(tests, one, mode, right, items) for one, mode, right in single),
                 cumulative=tuple(cumulative_cell(tests, step, items) for step in cumulative),
             ),
-            pattern_patching=patch_cell(tests, patch, items),
-            head_level=head_level_cell(tests, knocked["head"], patch, alone, items),
+            pattern_patching=patched(items),
+            head_level=alone(items),
             dose_response={name: dose_response_cell(tests, dose, items) for name, dose in doses.items()},
         )
 

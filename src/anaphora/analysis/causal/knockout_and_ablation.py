@@ -98,6 +98,7 @@ class CausalTests:
         }
         self.sentences = [sentences[item] for item in range(len(sentences))]
         self.right = self.is_right(self.before)
+        self.heads_of_layer = [one for one in self.all_heads if one.layer == head.layer]
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
@@ -126,11 +127,10 @@ class CausalTests:
         Each scope is a set of heads that are edited together. For the head under test alone, the values along all other
         edges of the pronoun are also zeroed. The result is keyed by scope, then by kind of edge.
         """
-        layer = self.head.layer
         scopes = {
             "head": [self.head],
-            "layer": [head for head in self.all_heads if head.layer == layer],
-            "window": [head for head in self.all_heads if abs(head.layer - layer) <= 1],
+            "layer": self.heads_of_layer,
+            "window": [head for head in self.all_heads if abs(head.layer - self.head.layer) <= 1],
             "all_layers": self.all_heads,
         }
         knockouts: dict[str, dict[str, KnockedOut]] = {}

@@ -7,18 +7,17 @@ the pronoun) and T (tokens of a sentence).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.edges import SentenceEdges
 from anaphora.analysis.causal.knockout_and_ablation import CausalTests, KnockedOut
-from anaphora.analysis.causal.patching import PatternPatch, aligned_patch_cell
 from anaphora.analysis.causal.subjects import Scores
 from anaphora.analysis.maps.answers import Bools, Floats
-from anaphora.analysis.results.causal import HeadLevel, RemovedMass
+from anaphora.analysis.results.causal import AlignedPatching, HeadLevel, RemovedMass
 from anaphora.analysis.scores.cells import rounded
 from anaphora.base.translation import _
 
@@ -32,70 +31,49 @@ Row = NDArray[np.float32]
 """Attention rows of the pronoun's tokens in one head: (Q, T)."""
 
 
-class Dose(NamedTuple):
-    """Results of removing the attention weight `mass` from the antecedent, or from all other tokens together.
+def head_level(
+    tests: CausalTests, zeroed: Mapping[str, KnockedOut], aligned: Callable[[Bools], AlignedPatching]
+) -> Callable[[Bools], HeadLevel]:
+    """Run the tests of a single head, which edit nothing but the pronoun's attention rows in that head.
 
-    These are two separate edits of the pronoun's attention row in one head. The other weights do not change.
+    Args:
+        zeroed: results of zeroing the values along the edge to the antecedent ("value_zeroing"), and along the
+            pronoun's other edges ("value_zeroing_others").
+        aligned: result of `aligned_patching`.
+
+    Returns:
+        Function from a mask of items, (N,), to the change of their answers.
     """
-
-    mass: float
-    items: Bools  # mask of the items in which both sides have at least this weight, (N,)
-    antecedent: Floats  # correctness after removal from the antecedent's edge, (N,)
-    other_edges: Floats  # correctness after removal from all other edges, (N,)
-
-
-class Exchange(NamedTuple):
-    """Outcome of exchanging the head's weights on the antecedent and on the distractor with the largest weight.
-
-    Both fields are masks of items, (N,).
-    """
-
-    items: Bools  # tested items
-    flipped: Bools  # items whose answer becomes the distractor
-
-
-class OneHead(NamedTuple):
-    """Outcomes of the tests of a single head."""
-
-    doses: list[Dose]
-    exchange: Exchange
-    freed: dict[str, Floats]  # share of the freed weight for each of `KEYS`, (N,); NaN if no other token has weight
-
-
-def one_head(tests: CausalTests) -> OneHead:
-    """Run the tests of a single head, which edit nothing but the pronoun's attention rows in that head."""
     tests.progress(_("causal tests: one head, dose by dose"))
-    return OneHead([_dose(tests, mass) for mass in DOSES], _exchange(tests), _freed(tests))
+    doses = {mass: _dose(tests, mass) for mass in DOSES}
+    exchangeable, exchanged = _exchange(tests)
+    freed = _freed(tests)
 
+    def cell(items: Bools) -> HeadLevel:
+        patched, tested = aligned(items), items & exchangeable
+        exchange_flips, exchange_interval = tests.mean(exchanged.astype(np.float64), tested)
+        left = items & np.isfinite(freed["cue"])
+        return HeadLevel(
+            items=int(items.sum()),
+            **_points_by_side(tests, zeroed["value_zeroing"].right, zeroed["value_zeroing_others"].right, items),
+            pairs=patched.pairs,
+            patch_flips=patched.head.flipped,
+            patch_interval=patched.head.interval,
+            exchange_items=int(tested.sum()),
+            exchange_flips=exchange_flips,
+            exchange_interval=exchange_interval,
+            doses=tuple(
+                RemovedMass(
+                    mass=mass,
+                    items=int((items & removable).sum()),
+                    **_points_by_side(tests, antecedent, other_edges, items & removable),
+                )
+                for mass, (removable, antecedent, other_edges) in doses.items()
+            ),
+            freed_mass={name: rounded(shares[left].mean()) if left.any() else None for name, shares in freed.items()},
+        )
 
-def head_level_cell(
-    tests: CausalTests, zeroed: Mapping[str, KnockedOut], patch: PatternPatch, alone: OneHead, items: Bools
-) -> HeadLevel:
-    """Return how answers to the items selected by `items` change if the pronoun's attention is edited in one head."""
-    antecedent, others = zeroed["value_zeroing"], zeroed["value_zeroing_others"]
-    patched = aligned_patch_cell(tests, patch.aligned, items)
-    exchanged = items & alone.exchange.items
-    exchange_flips, exchange_interval = tests.mean(alone.exchange.flipped.astype(np.float64), exchanged)
-    left = items & np.isfinite(alone.freed["cue"])
-    return HeadLevel(
-        items=int(items.sum()),
-        **_points_by_side(tests, antecedent.right, others.right, items),
-        pairs=patched.pairs,
-        patch_flips=patched.head.flipped,
-        patch_interval=patched.head.interval,
-        exchange_items=int(exchanged.sum()),
-        exchange_flips=exchange_flips,
-        exchange_interval=exchange_interval,
-        doses=tuple(
-            RemovedMass(
-                mass=dose.mass,
-                items=int((items & dose.items).sum()),
-                **_points_by_side(tests, dose.antecedent, dose.other_edges, items & dose.items),
-            )
-            for dose in alone.doses
-        ),
-        freed_mass={name: rounded(shares[left].mean()) if left.any() else None for name, shares in alone.freed.items()},
-    )
+    return cell
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
@@ -123,8 +101,13 @@ def _scores(tests: CausalTests, rows: Mapping[int, Row]) -> Scores:
     return tests.subject.patched([tests.head], whole) if whole else tests.before
 
 
-def _dose(tests: CausalTests, mass: float) -> Dose:
-    """Remove the weight `mass` from the antecedent or, in a second test, from all other tokens, without rescaling."""
+def _dose(tests: CausalTests, mass: float) -> tuple[Bools, Floats, Floats]:
+    """Remove the weight `mass` from the antecedent or, in a second test, from all other tokens, without rescaling.
+
+    Returns:
+        Mask of the items in which both sides have at least this weight, (N,), and the correctness of the answers after
+        removal from the antecedent's edge and from all other edges, (N,) each.
+    """
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
         row = _row(tests, sentence)
@@ -137,15 +120,18 @@ def _dose(tests: CausalTests, mass: float) -> Dose:
         for name, keys in on_each.items():
             lighter[name][item] = np.where(keys, row * np.float32(1 - mass / on_side[name]), row)
     right = {name: tests.is_right(_scores(tests, rows)) for name, rows in lighter.items()}
-    return Dose(mass, tests.mask(lighter["antecedent"]), right["antecedent"], right["other_edges"])
+    return tests.mask(lighter["antecedent"]), right["antecedent"], right["other_edges"]
 
 
-def _exchange(tests: CausalTests) -> Exchange:
+def _exchange(tests: CausalTests) -> tuple[Bools, Bools]:
     """Exchange the weights on the antecedent and on the distractor with the largest weight.
 
     Only items that the model answers correctly and that have a distractor are tested. If pronoun, antecedent and
     distractor are one token each, this is path patching from the two candidates to the pronoun through this head: it is
     as if the head's value vectors at the two were exchanged.
+
+    Returns:
+        Masks of the tested items, and of the items whose answer becomes the distractor, (N,) each.
     """
     rows: dict[int, Row] = {}
     expected = np.full(len(tests.sentences), -1)
@@ -165,7 +151,7 @@ def _exchange(tests: CausalTests) -> Exchange:
         exchanged[:, keys] = row[:, sentence.antecedents].sum(axis=1, keepdims=True) / len(keys)
         rows[item], expected[item] = exchanged, rival
     items = expected >= 0
-    return Exchange(items, (_scores(tests, rows).argmax(axis=1) == expected) & items)
+    return items, (_scores(tests, rows).argmax(axis=1) == expected) & items
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:

@@ -5,9 +5,8 @@ Axes are N (items), L (layers), H (heads), Q (tokens of the pronoun) and T (toke
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,52 +19,15 @@ from anaphora.analysis.scores.quads import next_in_minimal_pair
 from anaphora.base.translation import _
 
 
-class AlignedPatch(NamedTuple):
-    """Outcome of patching from the minimal pair's other sentence, whose length may differ: masks (N,) of items."""
+def aligned_patching(tests: CausalTests) -> Callable[[Bools], AlignedPatching]:
+    """Patch the pronoun's rows between sentences whose lengths may differ (`align_rows`), in one head and in its layer.
 
-    pairs: Bools  # tested items
-    head: Bools  # items whose answer flips when the head under test is patched
-    layer: Bools  # items whose answer flips when all heads of that head's layer are patched
-
-
-class PatternPatch(NamedTuple):
-    """Outcome of patching from the minimal pair's other sentence, which differs in one word: masks (N,) of items."""
-
-    pairs: Bools  # tested items
-    skipped: Bools  # items of minimal pairs that are not tested
-    by_count: dict[int, Bools]  # by k, items whose answer flips with the best k heads patched
-    head: Bools
-    layer: Bools
-    aligned: AlignedPatch
-
-
-def pattern_patch(tests: CausalTests) -> PatternPatch:
-    """Patch the pronoun's attention rows, but not the values, in the best k heads, the head under test, and its layer.
-
-    The last two tests are repeated between sentences whose lengths may differ (`AlignedPatch`).
+    Returns:
+        Function from a mask of items, (N,), to the share of their answers that flip. Items are tested if the model
+        answers both sentences of the minimal pair correctly, with different antecedents.
     """
     tests.progress(_("causal tests: pattern patch"))
-    siblings = [other for other in tests.order if other.layer == tests.head.layer]
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
-    fit = {item: other for item, other in minimal_pairs.items() if _differ_in_one_word(tests, item, other)}
-    rows = {item: tests.sentences[other].rows for item, other in fit.items()}
-    by_count = {count: _flipped(tests, fit, rows, tests.order[:count]) for count in tests.counts()} if fit else {}
-    is_best = bool(fit) and tests.order[0] == tests.head
-    return PatternPatch(
-        pairs=tests.mask(fit),
-        skipped=tests.mask(minimal_pairs.keys() - fit.keys()),
-        by_count=by_count,
-        head=by_count[1] if is_best else _flipped(tests, fit, rows, [tests.head]),
-        layer=_flipped(tests, fit, rows, siblings),
-        aligned=_aligned_patch(tests, minimal_pairs, siblings),
-    )
-
-
-def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], siblings: Sequence[Head]) -> AlignedPatch:
-    """Patch attention rows between sentences whose lengths may differ; `align_rows` aligns the rows.
-
-    One test patches the head under test, another test all heads of its layer.
-    """
     fit = {item: other for item, other in minimal_pairs.items() if _have_different_correct_answers(tests, item, other)}
     rows = {}
     for item, other in fit.items():
@@ -73,8 +35,56 @@ def _aligned_patch(tests: CausalTests, minimal_pairs: Mapping[int, int], sibling
         if source.shape[2] != queries:  # the pronouns differ in token count: every token gets the mean row
             source = source.mean(axis=2, keepdims=True).repeat(queries, axis=2)
         rows[item] = align_rows(source, tests.subject.tokens[other].ids, tests.subject.tokens[item].ids)
-    head, layer = (_flipped(tests, fit, rows, heads) for heads in ([tests.head], siblings))
-    return AlignedPatch(tests.mask(fit), head, layer)
+    tested = tests.mask(fit)
+    head, layer = (_flipped(tests, fit, rows, heads) for heads in ([tests.head], tests.heads_of_layer))
+
+    def cell(items: Bools) -> AlignedPatching:
+        pairs = items & tested
+        return AlignedPatching(
+            pairs=int(pairs.sum()), head=_flip_share(tests, head, pairs), layer=_flip_share(tests, layer, pairs)
+        )
+
+    return cell
+
+
+def pattern_patching(
+    tests: CausalTests, aligned: Callable[[Bools], AlignedPatching]
+) -> Callable[[Bools], PatternPatching]:
+    """Patch the pronoun's attention rows, but not the values, in the best k heads, the head under test, and its layer.
+
+    Args:
+        aligned: result of `aligned_patching`.
+
+    Returns:
+        Function from a mask of items, (N,), to the share of their answers that flip. Items are tested if the sentences
+        of the minimal pair also differ in one word only.
+    """
+    minimal_pairs = next_in_minimal_pair(tests.subject.examples)
+    fit = {item: other for item, other in minimal_pairs.items() if _differ_in_one_word(tests, item, other)}
+    rows = {item: tests.sentences[other].rows for item, other in fit.items()}
+    by_count = {count: _flipped(tests, fit, rows, tests.order[:count]) for count in tests.counts()} if fit else {}
+    is_best = bool(fit) and tests.order[0] == tests.head
+    head = by_count[1] if is_best else _flipped(tests, fit, rows, [tests.head])
+    layer = _flipped(tests, fit, rows, tests.heads_of_layer)
+    all_layers = by_count[max(by_count)] if by_count else head
+    tested, skipped = tests.mask(fit), tests.mask(minimal_pairs.keys() - fit.keys())
+
+    def cell(items: Bools) -> PatternPatching:
+        pairs = items & tested
+        return PatternPatching(
+            pairs=int(pairs.sum()),
+            skipped=int((items & skipped).sum()),
+            head=_flip_share(tests, head, pairs),
+            layer=_flip_share(tests, layer, pairs),
+            cumulative=tuple(
+                FlippedByCount(k=count, flipped=_flip_share(tests, flipped, pairs).flipped)
+                for count, flipped in by_count.items()
+            ),
+            all_layers=_flip_share(tests, all_layers, pairs),
+            aligned=aligned(items),
+        )
+
+    return cell
 
 
 def _flipped(
@@ -135,35 +145,6 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
     return laid.astype(np.float32)
 
 
-def patch_cell(tests: CausalTests, patch: PatternPatch, items: Bools) -> PatternPatching:
-    """Return the share of answers that flip if the pronoun's attention rows come from the pair's other sentence.
-
-    An answer flips if it becomes the answer to the other sentence of the minimal pair. Only the items in both masks,
-    `items` and `patch.pairs`, count; in their pairs, the model answers both items correctly.
-    """
-    pairs = items & patch.pairs
-    last = patch.by_count[max(patch.by_count)] if patch.by_count else patch.head
-    return PatternPatching(
-        pairs=int(pairs.sum()),
-        skipped=int((items & patch.skipped).sum()),
-        head=_flip_share(tests, patch.head, pairs),
-        layer=_flip_share(tests, patch.layer, pairs),
-        cumulative=tuple(
-            FlippedByCount(k=count, flipped=_flip_share(tests, flipped, pairs).flipped)
-            for count, flipped in patch.by_count.items()
-        ),
-        all_layers=_flip_share(tests, last, pairs),
-        aligned=aligned_patch_cell(tests, patch.aligned, items),
-    )
-
-
 def _flip_share(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
     value, interval = tests.mean(flipped.astype(np.float64), pairs)
     return Flipped(flipped=value, interval=interval)
-
-
-def aligned_patch_cell(tests: CausalTests, patch: AlignedPatch, items: Bools) -> AlignedPatching:
-    """Return the share of answers that flip if rows are patched between sentences whose lengths may differ."""
-    pairs = items & patch.pairs
-    head, layer = (_flip_share(tests, flipped, pairs) for flipped in (patch.head, patch.layer))
-    return AlignedPatching(pairs=int(pairs.sum()), head=head, layer=layer)
