@@ -20,7 +20,7 @@ TOLERANCE = 2e-4
 def compare_edits(
     opened: TransformersModel, tokens: Sequence[TokenizedText], truth: Callable[..., oracle.Pass]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Knock out an edge and ablate a head in each layer, for all texts in one batch, and compare with the oracle.
+    """Knock out an edge and ablate a head in each layer, and compare with the oracle; texts share a batch if they may.
 
     Args:
         opened: the model.
@@ -35,10 +35,11 @@ def compare_edits(
     """
     problems: list[tuple[str, str]] = []
     notes: list[str] = []
-    plain = opened.editable.read(tokens, [])[1]
-    for row, own in enumerate(tokens):
+    for number, own in enumerate(tokens):
         count = len(own.ids)
-        start = row * max(len(one.ids) for one in tokens)
+        batch, row = ([own], 0) if opened.editable.alone else (tokens, number)
+        start = row * max(len(one.ids) for one in batch)
+        plain = opened.editable.read(batch, [])[1][row][:count]
         maps, squares = opened.run([own]), truth(own.ids).squares
         for block, layer in enumerate(opened.reading.layers):
             shown = maps[block][0]
@@ -46,8 +47,8 @@ def compare_edits(
             option = distances.index(min(distances))
             for what, intervention, of in _edits(shown, Head(layer, (block + 1) % opened.heads), start):
                 expected = truth(own.ids, oracle.Change(block, option, of)).states
-                states = opened.editable.read(tokens, [intervention])[1][row][:count]
-                effect, distance = distance_between(states, plain[row][:count]), distance_between(states, expected)
+                states = opened.editable.read(batch, [intervention])[1][row][:count]
+                effect, distance = distance_between(states, plain), distance_between(states, expected)
                 if not distance <= TOLERANCE + 0.01 * effect:
                     problems.append((f"{what} otherwise", f"{distance:.3g} off in layer {layer}, effect {effect:.3g}"))
                 if effect < 10 * TOLERANCE:

@@ -236,7 +236,7 @@ def test_texts_that_compete_for_experts_are_read_one_by_one() -> None:
     model = random_model("nllb-moe", **MOE, expert_capacity=64, moe_eval_capacity_token_fraction=-1.0)
     opened = open_model(model, tokenizer())
     tokens = [opened.tokenize(text) for text in TEXTS * 10]
-    together, states = opened.run(tokens), opened.editable.read(tokens, [])[1]
+    together, states = opened.run(tokens), [opened.editable.read([one], [])[1][0] for one in tokens]
     for row in range(len(TEXTS)):
         count = len(tokens[row].ids)
         alone = oracle.run(copy.deepcopy(model.get_encoder()), tokens[row].ids)

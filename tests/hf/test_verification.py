@@ -111,7 +111,9 @@ def test_texts_whose_longest_decides_the_angles_of_all_are_read_and_edited_one_b
     tokens = [opened.tokenize(TEXTS[0]), opened.tokenize(" ".join([TEXTS[1]] * 3))]
     expected = [oracle.run(copy.deepcopy(model), own.ids) for own in tokens]
     assert len(tokens[0].ids) < 40 < len(tokens[1].ids)
-    together, (_, states) = opened.run(tokens), opened.editable.read(tokens, [])
+    together, states = opened.run(tokens), [opened.editable.read([one], [])[1][0] for one in tokens]
+    with pytest.raises(ValueError, match="one text at a time"):
+        opened.editable.read(tokens, [])
     for row, alone in enumerate(expected):
         count = alone.tokens
         torch.testing.assert_close(states[row][:count], alone.states, atol=1e-4, rtol=0)

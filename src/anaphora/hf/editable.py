@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.hf import interface
-from anaphora.hf.editing import EditOfOneText, EditPoint, edited_attention
+from anaphora.hf.editing import EditPoint, edited_attention
 from anaphora.hf.loading import CAUSAL, MASKED, MULTIMODAL, predicts_by
-from anaphora.hf.verification.forward import joined_maps, reading_mode, run_model
+from anaphora.hf.verification.forward import reading_mode, run_model
 from anaphora.model.mixer import Edit
 
 if TYPE_CHECKING:
@@ -36,6 +36,15 @@ class EditableModel:
     model: TransformersModel
     points: Sequence[EditPoint]
 
+    @property
+    def alone(self) -> bool:
+        """Return whether each text must run in a batch of one.
+
+        Padding or other texts may change the maps of some models. In models that do not use the registered attention
+        function (`interface`), padding may also change which tokens sparse attention selects.
+        """
+        return self.model.reading.alone or self.model.reading.implementation != interface.NAME
+
     def read(
         self,
         tokens: Sequence[TokenizedText],
@@ -44,48 +53,32 @@ class EditableModel:
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Return the attention maps of all layers with attention, and the model's output, under interventions.
 
-        Each text is processed separately if padding or other texts may change its maps. Models that do not use the
-        registered attention function (`interface`) always process texts separately, because padding may change which
-        tokens a model with sparse attention selects.
-
         Args:
-            tokens: B tokenized texts; edits receive tensors for texts padded on the right to T tokens.
+            tokens: B tokenized texts, or one text if `alone` is true; edits receive tensors for texts padded on the
+                right to T tokens.
             interventions: edits, whose layers are the model's own indices; layers without attention are skipped.
             whole: the same model with an output layer; None runs the model without it.
 
         Returns:
             The attention maps of each layer, (B, heads, T, T); and, for each text, the last hidden states, (T, width),
-            or, if `whole` is given, the logits, (T, vocabulary size). T includes padding unless texts are processed
-            separately.
+            or, if `whole` is given, the logits, (T, vocabulary size). T includes padding.
 
         Raises:
             UserError: the model cannot process a text, or does not compute attention by the operations that a trial
                 forward pass has located.
         """
+        if self.alone and len(tokens) > 1:
+            raise ValueError(f"tokens: {len(tokens)} texts; this model is edited with one text at a time")
         part, reading, edits = self.model.model, self.model.reading, self._edits_by_block(interventions)
-        rows, length = len(tokens), max(len(one.ids) for one in tokens)
-        tables: dict[Edit, dict[str, Tensor]] = defaultdict(dict)
-        maps: list[list[Tensor]] = []
-        outputs: list[Tensor] = []
-        together = reading.implementation == interface.NAME and not reading.alone
-        batches = [tokens] if together else [[one] for one in tokens]
-        for row, batch in enumerate(batches):
-            own: Mapping[int, Sequence[Edit]] = edits
-            if len(batch) < rows:
-                own = {
-                    block: [EditOfOneText(edit, row, (rows, length), tables[edit]) for edit in edits_of_block]
-                    for block, edits_of_block in edits.items()
-                }
-            inputs = self.model.padded(batch)
-            sizes = (len(batch), reading.heads, inputs["input_ids"].shape[1])
-            with (
-                reading_mode(whole or part, reading.implementation),
-                edited_attention(part, self.points, own, sizes) as attention,
-            ):
-                output = run_model(whole or part, inputs, **reading.options)
-            outputs += list(output[0] if whole is None else _logits(output))
-            maps.append([one for _, one in sorted(attention.weights.items())])
-        return joined_maps(maps), outputs
+        inputs = self.model.padded(tokens)
+        sizes = (len(tokens), reading.heads, inputs["input_ids"].shape[1])
+        with (
+            reading_mode(whole or part, reading.implementation),
+            edited_attention(part, self.points, edits, sizes) as attention,
+        ):
+            output = run_model(whole or part, inputs, **reading.options)
+        maps = [one for _, one in sorted(attention.weights.items())]
+        return maps, list(output[0] if whole is None else _logits(output))
 
     def _edits_by_block(self, interventions: Sequence[Intervention]) -> dict[int, list[Edit]]:
         layers = self.model.attending_layers
@@ -115,6 +108,7 @@ class TransformersLanguageModel:
             raise reason
         self.model, self.name = model, model.name
         self.shape, self.is_decoder = (model.layers, model.heads), model.is_decoder
+        self.alone = model.editable.alone
         self.mask = -1 if model.is_decoder else int(model.tokenizer.mask_token_id)
 
     @property

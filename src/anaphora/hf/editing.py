@@ -226,38 +226,3 @@ def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: 
     with edited_attention(model, points, {}, (count, heads, length)) as attention:
         run_model(model, inputs)
     return [attention.weights[block] for block in range(len(points))]
-
-
-class EditOfOneText(Edit):
-    """Wrapper that applies an edit, made for a batch of texts, in a forward pass over one text of the batch.
-
-    The edit always receives tensors for the whole batch. All passes share these tensors (`tables`), and each pass fills
-    in the values of its text.
-
-    Args:
-        edit: edit of the batch.
-        row: index of the text in the batch.
-        batch: sizes B and T of the batch.
-        tables: inputs of the edit, keyed by the name of its method; zeros for texts that have not run yet.
-    """
-
-    def __init__(self, edit: Edit, row: int, batch: tuple[int, int], tables: dict[str, Tensor]) -> None:
-        self._edit, self._row, self._batch, self._tables = edit, row, batch, tables
-
-    def scores(self, scores: Tensor) -> Tensor:
-        return self._apply("scores", self._edit.scores, scores, self._batch[1])
-
-    def weights(self, weights: Tensor) -> Tensor:
-        return self._apply("weights", self._edit.weights, weights, self._batch[1])
-
-    def mixed(self, mixed: Tensor) -> Tensor:
-        return self._apply("mixed", self._edit.mixed, mixed, mixed.shape[-1])
-
-    def _apply(self, name: str, change: Callable[[Tensor], Tensor], own: Tensor, columns: int) -> Tensor:
-        _, heads, queries, keys = own.shape
-        rows, length = self._batch
-        if name not in self._tables:
-            self._tables[name] = own.new_zeros(rows, heads, length, columns)
-        table = self._tables[name]
-        table[self._row, :, :queries, :keys] = own[0]
-        return change(table)[self._row : self._row + 1, :, :queries, :keys]

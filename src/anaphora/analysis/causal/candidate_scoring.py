@@ -51,6 +51,10 @@ class LanguageModel(Protocol):
         """Return whether each token attends only to itself and to earlier tokens."""
 
     @property
+    def alone(self) -> bool:
+        """Return whether each text must run in a batch of one, because other texts or padding may change its result."""
+
+    @property
     def mask(self) -> int:
         """Return the id of the mask token; unused in decoders."""
 

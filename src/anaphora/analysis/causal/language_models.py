@@ -49,7 +49,10 @@ class LanguageModelSubject(EditedSubject):
         self._model, self._device = model, model.device
         ranked = [ranked for question in questions for ranked in enumerate(question.texts)]
         lengths = [len(text.tokens.ids) for _, text in ranked]
-        batches = [[ranked[number] for number in numbers] for numbers in _by_tokens(lengths)]
+        batches = [
+            [ranked[number] for number in numbers]
+            for numbers in _by_tokens(lengths, 0 if model.alone else _BATCH_TOKENS)
+        ]
         self._batches = [[text for _, text in batch] for batch in batches]
         self._laid = list(map(_laid_out, batches))
         self._is_decoder = model.is_decoder
@@ -60,7 +63,7 @@ class LanguageModelSubject(EditedSubject):
         return self._model.shape
 
     def maps(self) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        for items in _by_tokens([len(tokens.ids) for tokens in self.tokens]):
+        for items in _by_tokens([len(tokens.ids) for tokens in self.tokens], _BATCH_TOKENS):
             layers = self._model.maps([self.tokens[item] for item in items])
             maps = torch.stack(layers, dim=1).float().cpu().numpy()  # (B, L, H, T, T)
             for row, item in enumerate(items):
@@ -100,14 +103,14 @@ def _laid_out(batch: Sequence[tuple[int, ScoredText]]) -> LaidBatch:
     )
 
 
-def _by_tokens(lengths: Sequence[int]) -> Iterator[list[int]]:
+def _by_tokens(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
     """Yield batches of text indices, shortest texts first.
 
-    A batch has at most `_BATCH_TOKENS` tokens, padding included, unless it consists of a single longer text.
+    A batch has at most `most` tokens, padding included, unless it consists of a single longer text.
     """
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if together and (len(together) + 1) * lengths[number] > _BATCH_TOKENS:
+        if together and (len(together) + 1) * lengths[number] > most:
             yield together
             together = []
         together.append(number)
@@ -127,6 +130,7 @@ class MaskedRun:
     """
 
     is_decoder = False
+    alone = False
     mask = MASK
 
     def __init__(self, run: Run) -> None:

@@ -44,7 +44,7 @@ class Selection:
 
     groups: list[str]  # group of each of N items
     characters: NDArray[np.int64]  # length of each item's text in characters, (N,)
-    read: Callable[[Sequence[int]], Sequence[Example | Text]]  # function that returns the items at ascending indices
+    read: Callable[[Sequence[int]], Sequence[Example | Text]]  # function that returns the items with given indices
     fingerprint: str = ""  # fingerprint of the corpus; empty for the user's own sentence
 
     def __len__(self) -> int:
@@ -58,14 +58,12 @@ class Selection:
         if most is None:
             return self
         kept = sample_groups(self.groups, most)
-
-        def read(numbers: Sequence[int]) -> list[Example | Text]:
-            wanted = [kept[number] for number in numbers]
-            items = dict(zip(sorted(wanted), self.read(sorted(wanted)), strict=True))
-            return [items[number] for number in wanted]
-
-        groups = [self.groups[number] for number in kept]
-        return replace(self, groups=groups, characters=self.characters[kept], read=read)
+        return replace(
+            self,
+            groups=[self.groups[number] for number in kept],
+            characters=self.characters[kept],
+            read=lambda numbers: self.read([kept[number] for number in numbers]),
+        )
 
     def parts(self) -> list[list[int]]:
         """Divide the items into parts without splitting a group; return each part's item indices in ascending order.
