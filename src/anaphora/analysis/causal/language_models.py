@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from anaphora.analysis.causal.candidate_scoring import LanguageModel, ScoredText, answerable_questions
 from anaphora.analysis.causal.interventions import Intervention, intervene
@@ -172,13 +173,10 @@ class MaskedRun:
         return hidden
 
     def _input(self, tokens: Sequence[TokenizedText]) -> EncoderInput:
-        length = max(len(text.ids) for text in tokens)
-        ids = torch.full((len(tokens), length), PADDING)
-        segments = torch.full_like(ids, _PADDED)
-        for row, text in enumerate(tokens):
-            ids[row, : len(text.ids)] = torch.tensor(text.ids)
-            segments[row, : len(text.ids)] = 0
-        positions = torch.arange(length).expand_as(ids)
+        ids = pad_sequence([torch.tensor(text.ids) for text in tokens], batch_first=True, padding_value=PADDING)
+        inside = [torch.zeros(len(text.ids), dtype=torch.long) for text in tokens]
+        segments = pad_sequence(inside, batch_first=True, padding_value=_PADDED)
+        positions = torch.arange(ids.shape[1]).expand_as(ids)
         return EncoderInput(*(tensor.to(self.device) for tensor in (ids, positions, segments)))
 
 
