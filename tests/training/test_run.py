@@ -21,6 +21,7 @@ from anaphora.base.files import locked_directory
 from anaphora.model.linear import has_faster_kernel
 from anaphora.runs.directory import RunFiles, load
 from anaphora.runs.machine import Machine
+from anaphora.runs.processes import Terminated
 from anaphora.settings.data import ExternalCorpus, PlainText
 from anaphora.settings.run import Config, read_config
 from anaphora.training import run
@@ -210,13 +211,17 @@ def test_a_run_killed_while_it_writes_a_checkpoint_keeps_the_one_before(tiny: Ti
     assert record(train(tiny(tmp_path, f"resume={tmp_path / 'run'}")))["steps"] == 8
 
 
-def test_an_interrupted_run_is_reported_as_such_and_resumes(tiny: Tiny, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Terminated])
+def test_an_interrupted_run_is_reported_as_such_and_resumes(
+    kind: type[KeyboardInterrupt], tiny: Tiny, tmp_path: Path
+) -> None:
     before = signal.getsignal(signal.SIGINT)  # Lightning ignores further ones while it shuts down
     try:
         with pytest.MonkeyPatch.context() as patched:
-            stop_at(3, patched, KeyboardInterrupt)
-            with pytest.raises(KeyboardInterrupt):
+            stop_at(3, patched, kind)
+            with pytest.raises(KeyboardInterrupt) as stopped:
                 train(tiny(tmp_path))
+            assert stopped.type is kind
     finally:
         signal.signal(signal.SIGINT, before)
     assert not RunFiles(tmp_path / "run").weights.exists()

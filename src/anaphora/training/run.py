@@ -25,7 +25,7 @@ from anaphora.model.pronoun_model import PronounModel
 from anaphora.runs.directory import Run, RunFiles, load, locked_run, randomly_initialised, save_settings, tidy
 from anaphora.runs.items import other_training_items
 from anaphora.runs.machine import Machine, slow_settings
-from anaphora.runs.processes import Processes, started_processes
+from anaphora.runs.processes import Processes, Terminated, started_processes
 from anaphora.runs.warm_start import locate_model
 from anaphora.settings.data import Data, TextCorpus
 from anaphora.settings.model.encoder import check_length
@@ -236,9 +236,9 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
         raise UserError(f"{layout.directory}: cannot be written ({error.strerror or error})") from None
     except DivergedError as error:
         raise UserError(f"{error}; {history.keep_diverged_weights()}") from None
-    except SystemExit:
+    except SystemExit as left:
         # Lightning turns an interrupt into an exit.
-        raise KeyboardInterrupt from None
+        raise (Terminated if isinstance(left.__context__, Terminated) else KeyboardInterrupt) from None
     return layout.directory
 
 
