@@ -165,7 +165,7 @@ def test_the_vocabulary_holds_words_of_the_training_split_alone(
     path = tmp_path / "pages.jsonl"
     rows = [json.dumps({"text": f"zebra{'qxjvkw'[number % 6] * 3} {number}"}) for number in range(12)]
     path.write_text("\n".join(rows))
-    config = pretraining(settings, path, tmp_path, "trainer.limit_steps=2")
+    config = pretraining(settings, path, tmp_path, "trainer.limit_steps=2", "task.masked_lm=0.5")
     run = load(train(config))
     from anaphora.data.store import load as load_corpus
 
@@ -199,7 +199,7 @@ def test_texts_that_cannot_be_trained_on_are_reported(
 def test_a_development_split_without_a_masked_word_is_reported_before_training(
     settings: Settings, pages: Path, tmp_path: Path
 ) -> None:
-    reason = r"no word of the dev split is masked at task.masked_lm=1e-06, so that there is no validation loss"
+    reason = r"no word of the dev split is masked at task.masked_lm=1e-06, so that no weights are best"
     with pytest.raises(UserError, match=reason):
         train(pretraining(settings, pages, tmp_path, "task.masked_lm=1e-06"))
 

@@ -60,8 +60,8 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
 
     Raises:
         UserError: the training or development split is empty; for labels, there are fewer than two, or a development or
-            test text has more tokens than the model allows; without labels, no development word is masked. Also the
-            errors of `store.load` and `EncodedTexts`.
+            test text has more tokens than the model allows; or no development word is masked, although the loss of
+            these words decides which weights are kept. Also the errors of `store.load` and `EncodedTexts`.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -88,12 +88,13 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
         encoded_test = EncodedTexts(test, tokenizer, longest, labels)
         check_length(config.model, max(validation.max_tokens(), encoded_test.max_tokens()))
     validation.subsample(config.validation.items)
-    if isinstance(prediction, NoPrediction):
+    if isinstance(prediction, NoPrediction) and config.validation.keep == "best":
         batches = _masked_validation(config, validation)
         if not any(len(batch.masked_positions) for batch in batches):
             raise UserError(
                 f"data ({config.data.path_or_kind()}): no word of the dev split is masked at task.masked_lm="
-                f"{config.task.masked_lm}, so that there is no validation loss; give more text in known words"
+                f"{config.task.masked_lm}, so that no weights are best; give more text in known words, or "
+                "validation.keep=last"
             )
     return TrainingData(config, tokenizer, encoded, validation, corpus.training_digest())
 
