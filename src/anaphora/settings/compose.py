@@ -32,7 +32,7 @@ from anaphora.base.files import new_draft, write_json
 from anaphora.settings.arguments import CONFIGS, ENTRY, settings_and_options
 from anaphora.settings.run import Config, MovedData
 from anaphora.settings.training import DECIDE_RESULTS, refuse_without_effect
-from anaphora.settings.typed import error_message, resolve
+from anaphora.settings.typed import error_message, refuse_number, resolve
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
@@ -195,7 +195,7 @@ def config_folder() -> Path:
 def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: bool = False) -> DictConfig:
     """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
 
-    A study may set for all its cells what has an effect in some of them, so only `check_chosen_files` applies there.
+    A study may set for all its cells what has an effect in some of them, so only `check_overrides` applies there.
 
     Raises:
         HydraException: an override is invalid.
@@ -208,7 +208,7 @@ def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: 
     try:
         with initialize_config_dir(str(folder.absolute()), version_base="1.3"):
             settings = compose(command, overrides=list(overrides))
-            (check_chosen_files if in_study else check_effects)(overrides, settings)
+            (check_overrides if in_study else check_effects)(overrides, settings)
             return settings
     finally:
         running.hydra = outer
@@ -223,26 +223,29 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
 
     Raises:
         UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and
-            `check_chosen_files`.
+            `check_overrides`.
     """
     typed = _typed_values(overrides)
     if "objective" in typed and not is_sweep_job():
         raise UserError(f"objective={typed['objective']} has no effect without -m: it is what a sweep minimises")
     swept = [name.replace("/", ".") for name in typed] if is_sweep_job() else []
     refuse_without_effect(typed, partial(OmegaConf.select, settings), swept, _elsewhere)
-    check_chosen_files(overrides, settings)
+    check_overrides(overrides, settings)
 
 
-def check_chosen_files(overrides: Sequence[str], settings: DictConfig) -> None:
-    """Check that a recipe or an experiment replaces no value of a file chosen on the command line.
+def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
+    """Check that no truth value is a number, and that a recipe or experiment replaces no value of a chosen file.
 
     Both come after the other config groups, so their values would count, as in model=mine recipe=small. An experiment
     may replace the values of a recipe, because this is its purpose.
 
     Raises:
-        UserError: a recipe or an experiment replaces a value of a chosen file.
+        UserError: a truth value is a number, or a recipe or an experiment replaces a value of a chosen file.
     """
     typed = _typed_values(overrides)
+    for name, value in typed.items():
+        if isinstance(OmegaConf.select(settings, name.replace("/", ".")), bool):
+            refuse_number(name, value)
     replacing = [f"{group}={typed[group]}" for group in ("recipe", "experiment") if group in typed]
     for group, option in typed.items() if replacing else ():
         if group in ("recipe", "experiment") or not re.fullmatch(r"[\w/]+", group):

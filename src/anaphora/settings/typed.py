@@ -129,6 +129,8 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
         if not isinstance(value, Mapping):
             raise UserError(f"{path} ({value!r}) must be a group of settings")
         return construct(typing.cast(type[Any], hint), value, path)
+    if hint is bool:
+        refuse_number(path, value)
     if type(value) is hint:  # a number or string of exactly this type
         _check_number(value, path)
         return value
@@ -146,6 +148,12 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
     for number in checked_value if isinstance(checked_value, list) else [checked_value]:
         _check_number(number, path)
     return checked_value
+
+
+def refuse_number(name: str, value: Any) -> None:
+    """Check that a setting that is true or false is not given as a number: OmegaConf takes 2 and -1 as true."""
+    if re.fullmatch(r"[+-]?\d[\d_]*", str(value)):
+        raise UserError(f"{name} ({value}) must be of type {_BOOL}")
 
 
 _NOTHING = object()  # sentinel for a value that cannot be converted to the type of its setting
