@@ -141,7 +141,8 @@ def _print_shortcuts(splits: Mapping[str, Sequence[Example]], data: data_setting
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
     from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
     from anaphora.base.console import working
-    from anaphora.commands.parts.tables import print_table_of, with_shown_intervals
+    from anaphora.commands.parts.tables import print_table_of
+    from anaphora.report.numbers import shown_interval
     from anaphora.report.terminal import print_phrase
 
     train, test = splits["train"], splits["test"]
@@ -153,10 +154,10 @@ def _print_shortcuts(splits: Mapping[str, Sequence[Example]], data: data_setting
         wordings = wordings_seen(train, test)
         if not np.isnan(wordings).all():
             results[TABLE_OF_WORDINGS] = wordings
-    rows = [with_shown_intervals(asdict(row)) for row in accuracy_by_kind(results, test)]
+    rows = [asdict(row) for row in accuracy_by_kind(results, test)]
     print_table_of(
         _("shortcuts on the test split, 95 % intervals over templates, else groups")
-        if any(row["low"] is not None for row in rows)
+        if any(shown_interval((row["low"], row["high"])) for row in rows)
         else _("shortcuts on the test split"),
         rows,
     )

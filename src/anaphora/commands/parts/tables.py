@@ -291,17 +291,21 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
     """Print rows as a table without empty columns; each word of a heading is on its own line.
 
+    Intervals that are single points are left out, and a line says so.
+
     `shortcuts` are the names of columns of shortcut baselines, which are headed by their display names.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
-    names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in rows)]
+    shown = [with_shown_intervals(row) for row in rows]
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] not in ("", None) for row in shown)]
     for name in names:
         heading = policy_name(name) if name in shortcuts else _heading(name)
         is_text = isinstance(rows[0][name], str)
         table.add_column(heading.replace(" ", "\n"), justify="left" if is_text else "right", no_wrap=True)
-    for row in rows:
+    for row in shown:
         table.add_row(*(value_cell(name, row[name]) for name in names))
     print_table(table)
+    _print_left_out_note((row["low"], row["high"]) for row in rows if "low" in row)
 
 
 _VALUES_OF_COLUMNS = {
