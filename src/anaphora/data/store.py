@@ -26,8 +26,8 @@ from anaphora.base.files import atomic_directory, check_writable, file_digest, r
 from anaphora.data.corpora.division import (
     ReadingReport,
     Splits,
+    digests_of,
     files_at_path,
-    files_below,
     fold_numbers,
     group_key,
     reader_module,
@@ -321,26 +321,8 @@ def _fingerprint(settings: data_settings.Data) -> str:
     is_own = type(settings) in REGISTERED
     reading = ("anaphora.data", "anaphora.settings.variants") if is_own else (settings.reader,)
     total.update(code_digest(__name__, *reading).encode())
-    total.update(_content(files_read(settings)))
+    total.update(digests_of(files_read(settings)))
     return total.hexdigest()[:16]
-
-
-def path_digest(path: Path) -> str:
-    """Return a hash of the content of a file or folder, which does not depend on its name, without hidden files.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
-    files = {str(file.relative_to(path)): file for file in files_below(path).values()}
-    return hashlib.sha256(_content(files)).hexdigest()[:16]
-
-
-def _content(files: Mapping[str, Path]) -> bytes:
-    """Return the names of files, each with the hash of its content."""
-    try:
-        return b"".join(name.encode() + bytes.fromhex(file_digest(path)) for name, path in files.items())
-    except OSError as error:
-        raise UserError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
 
 def _write(

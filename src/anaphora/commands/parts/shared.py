@@ -23,13 +23,13 @@ from anaphora.base.checks import file_ending
 from anaphora.base.console import Progress, say
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_new, stored_settings, write_csv
+from anaphora.base.files import OTHER_FOLDER, check_new, stored_settings, write_csv
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
+from anaphora.data.corpora.division import path_digest
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
-from anaphora.data.store import path_digest
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.model.mixer import NO_MAPS
 from anaphora.report.numbers import duration_text, format_number
@@ -208,7 +208,7 @@ def held_output(
         raise UserError(
             f"{folder} holds the files of another run; files on {name} need a folder of their own, e.g. output={place}"
         )
-    with locked_run(folder), claimed(folder, results, settings):
+    with locked_run(folder, OTHER_FOLDER), claimed(folder, results, settings):
         yield
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import random
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import file_digest
 from anaphora.base.hub import HUB_PREFIX
 from anaphora.base.language import NUL
 from anaphora.data.example import Example, Span
@@ -80,6 +82,28 @@ def files_below(path: Path) -> dict[str, Path]:
         return {path.name: path}
     inside = {str(file.relative_to(path)): file for file in sorted(path.rglob("*")) if file.is_file()}
     return {name: file for name, file in inside.items() if not name.startswith(".") and "/." not in name}
+
+
+def path_digest(path: Path) -> str:
+    """Return a hash of the content of a file or folder, which does not depend on its name, without hidden files.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    files = {str(file.relative_to(path)): file for file in files_below(path).values()}
+    return hashlib.sha256(digests_of(files)).hexdigest()[:16]
+
+
+def digests_of(files: Mapping[str, Path]) -> bytes:
+    """Return the names of files, each with the hash of its content.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    try:
+        return b"".join(name.encode() + bytes.fromhex(file_digest(path)) for name, path in files.items())
+    except OSError as error:
+        raise UserError(f"{error.filename}: cannot be read ({error.strerror})") from None
 
 
 def read_lines(path: Path) -> list[str]:
