@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +76,28 @@ def test_an_output_that_cannot_be_written_is_one_line_before_the_work(
         assert (status, err.count("\n")) == (2, 1), err
         assert "cannot be written" in err or "is not empty" in err
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize("name", [*FOLDERS, *FILES])
+def test_where_nothing_can_be_written_the_error_names_the_setting_for_another_place(
+    name: str, own_run: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_handle: int) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("anaphora.base.files._probe", refuse)
+    for data in ("gap-development.tsv", "gap-validation.tsv", "items.jsonl"):
+        (tmp_path / data).touch()
+    arguments = [word.format(run=own_run, here=tmp_path) for word in (FOLDERS | FILES)[name]]
+    places = ((), (f"output={tmp_path / 'out'}{ENDINGS.get(name, '')}",))
+    for output in places if name in FOLDERS and name not in ("corpus", "export") else places[1:]:
+        status, _, err = script(name.split()[0], *output, *arguments)
+        assert (status, err.count("\n")) == (2, 1), err
+        assert re.search(
+            r"cannot be written \(Read-only file system\); name another (file|folder) with output=$", err
+        ), err
 
 
 @pytest.mark.usefixtures("no_work")

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 DRAFT_PREFIX = ".anaphora-draft-"
 LOCK_FILE = ".lock"
+OTHER_FILE, OTHER_FOLDER = "name another file with output=", "name another folder with output="
+"""Ways out of the error about a file or folder that cannot be written."""
 _LEFTOVER_DEPTH = 2  # number of levels of subfolders of a locked folder in which commands write
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
@@ -177,13 +179,14 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, way_out: str = "") -> None:
     """Check before a long computation that a file can be written, without leaving anything behind.
 
     Raises:
-        UserError: the path is a directory or a device, or its folder cannot be created, is read-only or is full.
+        UserError: the path is a directory or a device, or its folder cannot be created, is read-only or is full, in
+            which case the message ends with `way_out`.
     """
-    with _os_errors_as_user_errors(path):
+    with _os_errors_as_user_errors(path, way_out):
         _refuse_other_than_file(path)
         with tempfile.TemporaryFile(dir=_nearest_folder(path.parent)) as probe:  # without a name if possible
             _probe(probe.fileno())
@@ -197,27 +200,28 @@ def check_new(path: Path, overwrite: bool) -> None:
     Raises:
         UserError: the file exists; also the errors of `check_writable`.
     """
-    check_writable(path)
+    check_writable(path, OTHER_FILE)
     if path.exists() and not overwrite:
         raise UserError(f"{path} exists; name another file, or set overwrite=true to replace it")
 
 
 @contextlib.contextmanager
-def locked_directory(directory: Path) -> Iterator[None]:
+def locked_directory(directory: Path, way_out: str = "") -> Iterator[None]:
     """Lock a directory against other processes during the `with` block; create the directory if it is missing.
 
     A new directory that is still empty after the block is removed. Drafts that a killed process left in the directory
     are removed first. On a file system without locks, a printed notice replaces the lock.
 
     Raises:
-        UserError: another process holds the lock, or the directory cannot be written.
+        UserError: another process holds the lock, or the directory cannot be written, in which case the message ends
+            with `way_out`.
     """
-    with _os_errors_as_user_errors(directory):
+    with _os_errors_as_user_errors(directory, way_out):
         _nearest_folder(directory)
         fresh = [folder for folder in (directory, *directory.parents) if not folder.exists()]  # innermost first
         handle = _locked_file(directory)
     try:
-        with _os_errors_as_user_errors(directory):
+        with _os_errors_as_user_errors(directory, way_out):
             _probe(handle)
         remove_leftovers(directory)
         yield
@@ -364,9 +368,10 @@ def _kind(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _os_errors_as_user_errors(path: Path) -> Iterator[None]:
-    """Convert an OSError in the `with` block to a UserError that names the path."""
+def _os_errors_as_user_errors(path: Path, way_out: str = "") -> Iterator[None]:
+    """Convert an OSError in the `with` block to a UserError that names the path and ends with `way_out`."""
     try:
         yield
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from None
+        advice = f"; {way_out}" if way_out else ""
+        raise UserError(f"{path}: cannot be written ({error.strerror or error}){advice}") from None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from anaphora.base.checks import FIGURE_FORMATS, file_ending, one_of
-from anaphora.base.files import check_new, check_writable
+from anaphora.base.files import OTHER_FILE, check_new, check_writable
 from anaphora.base.language import LANGUAGES, split_names
 from anaphora.base.translation import N_, _, environment_language, in_language_of_messages
 from anaphora.commands.parts.settings import RunHead, SentenceOrItems
@@ -210,7 +210,7 @@ def draw_pictures(settings: AttentionQuery) -> None:
     if run is not None and settings.text is None:
         check_place_of_like_data(run, settings, _ELSEWHERE)
     if named:
-        check_writable(named)
+        check_writable(named, OTHER_FILE)
         for picture in sorted(named.parent.glob(f"{escape(named.stem)}_*{named.suffix}")):
             figure = picture.name.removeprefix(f"{named.stem}_").split(".")[0]
             if figure in FIGURES or figure.startswith(("heat_map", "pronoun_row", "row_")):

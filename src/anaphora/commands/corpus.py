@@ -14,7 +14,7 @@ from itertools import combinations, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anaphora.base.files import locked_directory, write_csv, write_text
+from anaphora.base.files import OTHER_FOLDER, locked_directory, write_csv, write_text
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
 from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings import data as data_settings
@@ -61,7 +61,7 @@ def corpus(settings: CorpusDescription) -> None:
     folder = Path(settings.output)
     names = (CARD, _COUNTS, _SHORTCUTS, *(f"{split}.parquet" for split in data_settings.SPLITS))
     about = settings_of_data(settings.data)
-    with locked_directory(folder), claimed(folder, dict.fromkeys(names, about), settings):
+    with locked_directory(folder, OTHER_FOLDER), claimed(folder, dict.fromkeys(names, about), settings):
         _describe(settings)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from anaphora.base.errors import UserError
+from anaphora.base.files import OTHER_FOLDER
 from anaphora.base.translation import N_, _
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.data import TextCorpus
@@ -55,7 +56,7 @@ def demo(config: Config) -> float | None:
     rows = directory / "attention"
     no_choice: dict[str, Any] = {"items": None, "words": [], "chunk_tokens": None}  # as `anaphora extract` has them
     with (
-        locked_run(directory),
+        locked_run(directory, OTHER_FOLDER),
         claimed(directory, results, settings, way_out := "choose another name="),
         claimed(rows, {"test.parquet": result_settings(rows, run, settings) | no_choice}, settings, way_out),
         working(_("reading the data")) as progress,

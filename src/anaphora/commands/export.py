@@ -15,7 +15,7 @@ from omegaconf import MISSING
 
 from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
 from anaphora.base.errors import UserError
-from anaphora.base.files import atomic_directory, check_new, check_writable, write_json, write_text
+from anaphora.base.files import OTHER_FOLDER, atomic_directory, check_new, check_writable, write_json, write_text
 from anaphora.base.language import LANGUAGES
 from anaphora.commands.parts.settings import Overwriting
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
@@ -72,7 +72,7 @@ def export(settings: Export) -> Path:
     if is_page:
         check_new(output, settings.overwrite)
     else:
-        check_writable(output / CONFIG)
+        check_writable(output / CONFIG, OTHER_FOLDER)
     run = load(settings.run)
     if settings.format == "anaphora" and run.is_pretrained:
         raise UserError(

@@ -18,7 +18,7 @@ from anaphora.analysis.evidence.plan import EvidencePlan
 from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable
+from anaphora.base.files import OTHER_FOLDER, check_writable
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import N_, _, environment_language
 from anaphora.commands.parts.settings import Overwriting
@@ -151,7 +151,7 @@ def report(settings: Report) -> list[Path]:
     with ExitStack() as held:
         page = page_folder(runs, settings)
         for place in {folder.resolve(): folder for folder in (*places, page)}.values():
-            held.enter_context(locked_run(place))
+            held.enter_context(locked_run(place, OTHER_FOLDER))
         for run, place in zip(runs, places, strict=True):
             held.enter_context(claimed(place, evidence_results(place, run, settings), settings, "set overwrite=true"))
         held.enter_context(claimed(page, page_results(page, runs, settings), settings))

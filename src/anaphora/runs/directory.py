@@ -125,13 +125,13 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
 
 
 @contextmanager
-def locked_run(directory: Path) -> Iterator[None]:
+def locked_run(directory: Path, way_out: str = "") -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
     They are left over if its process was killed just before deleting them.
     """
     layout = RunFiles(directory)
-    with locked_directory(directory):
+    with locked_directory(directory, way_out):
         if layout.config.exists() and layout.weights.exists():
             shutil.rmtree(layout.checkpoints, ignore_errors=True)
         yield

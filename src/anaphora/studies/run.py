@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anaphora.base.console import console, headed_table, say
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
-from anaphora.base.files import check_writable, locked_directory, write_csv, write_json
+from anaphora.base.files import OTHER_FOLDER, check_writable, locked_directory, write_csv, write_json
 from anaphora.base.translation import N_, _, interface_language, pgettext, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
@@ -62,7 +62,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     # The page covers the whole study even if `only` is set.
     _check_directories(all_jobs)
     root = Path(plan.output) / plan.name
-    with locked_directory(root):
+    with locked_directory(root, OTHER_FOLDER):
         measured = [job for job in jobs if plan.train or RunFiles(job.directory).weights.exists()]
         _check_results(plan, root, all_jobs, measured, query)
         run_jobs(plan, measured, query)
@@ -144,7 +144,7 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
         UserError: a stored result is damaged, a page cannot be written, or `check_replaced` fails for a job in `anew`.
     """
     for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
-        check_writable(root.parent / name)
+        check_writable(root.parent / name, OTHER_FOLDER)
     read_studies(root.parent, without=plan.name)
     written = {job.directory for job in anew}
     for job in jobs:

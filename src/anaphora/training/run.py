@@ -18,6 +18,7 @@ import torch
 from anaphora.base.console import working
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
+from anaphora.base.files import OTHER_FOLDER
 from anaphora.base.translation import _
 from anaphora.data.batches.batching import MinimalPairs
 from anaphora.data.tokens.tokenizer import Tokenizer
@@ -62,7 +63,7 @@ def train(config: Config) -> Path:
             check_loggers(config.trainer.loggers)
             claimed = _claim_of(config)
             claimed.check_directory()
-            until_the_end.enter_context(locked_run(claimed.layout.directory))
+            until_the_end.enter_context(locked_run(claimed.layout.directory, "" if config.resume else OTHER_FOLDER))
             claimed.check_directory()  # another process may have just finished the run
             claimed.check_resumable()
             return claimed

@@ -21,7 +21,7 @@ from anaphora.api.runs import OpenRun
 from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import Progress, say, working
 from anaphora.base.errors import UserError
-from anaphora.base.files import read_json, write_csv, write_json
+from anaphora.base.files import OTHER_FOLDER, read_json, write_csv, write_json
 from anaphora.base.translation import N_, _, in_language_of_messages, spoken_in
 from anaphora.commands.parts.shared import data_settings, identity, open_models
 from anaphora.hf.reader import TransformersModel
@@ -57,7 +57,7 @@ def draw_atlas(settings: Report) -> Path:
     of_data, *of_corpora = map(data_settings, sources.values())
     about |= of_data | {"corpora": [f"{one['data']}:{one['data.path']}" for one in of_corpora]}
     with (
-        locked_run(folder),
+        locked_run(folder, OTHER_FOLDER),
         claimed(folder, {"atlas.html": about}, settings),
         working(_("reading the data")) as progress,
     ):
