@@ -298,7 +298,7 @@ def test_a_run_that_can_be_asked_nothing_has_a_report_without_causal_tests(
     def nothing_to_ask(*_: object, **__: object) -> None:
         raise UserError("nothing to ask")
 
-    monkeypatch.setattr(measurement, "causal_tests_of_run", nothing_to_ask)
+    monkeypatch.setattr(measurement, "run_subject", nothing_to_ask)
     assert "no causal tests: nothing to ask" in done("report", f"run={own_report}", *SMALL, "items=7", "overwrite=true")
     assert "causal" not in metrics(own_report)
 

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from invented import check_rules_on
 
-from anaphora.analysis.causal.causal_tests import causal_tests_of_run, one_head_tests_of_run
+from anaphora.analysis.causal.causal_tests import causal_tests, one_head_tests_of_run, run_subject
+from anaphora.analysis.causal.causal_tests import testable_items as items_to_test  # pytest would collect the name
 from anaphora.analysis.evidence.measurement import sampled_main_items
 from anaphora.analysis.maps.record import AttentionRecord
-from anaphora.analysis.scores.heads import is_main, score_records
+from anaphora.analysis.scores.heads import is_main, ranked_heads, score_records
 from anaphora.analysis.scores.measures.levels import COMPOSITION_LEVELS, level_cells
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_json
@@ -100,7 +101,8 @@ def test_one_head_is_measured_as_the_report_measures_it(own_run: Path) -> None:
     groups = one_head_measures(measured.headline)
     items = sampled_main_items(measured.examples, SAMPLED_ITEMS)
     head, development = measured.headline.head, measured.headline.development
-    tested = causal_tests_of_run(run, items, head, development, None, lambda _: None).languages
+    subject = run_subject(run, items_to_test(items))
+    tested = causal_tests(subject, head, ranked_heads(development), None, lambda _: None).languages
     for language, kinds in groups.items():
         for kind, values in kinds.items():
             head_level = vars(tested[language][kind].head_level)

@@ -12,7 +12,8 @@ from copier import COPIER, CUE, OTHERS, PAIRS, PRONOUN, Copier, Maps, example, s
 from scipy import stats
 
 from anaphora.analysis.causal import knockout_and_ablation
-from anaphora.analysis.causal.causal_tests import causal_tests, causal_tests_of_run
+from anaphora.analysis.causal.causal_tests import causal_tests, run_subject
+from anaphora.analysis.causal.causal_tests import testable_items as items_to_test  # pytest would collect the name
 from anaphora.analysis.causal.edges import MATCHED_EDGES, SentenceEdges
 from anaphora.analysis.causal.knockout_and_ablation import (
     CausalTests,
@@ -365,7 +366,8 @@ def test_a_model_that_answers_by_one_row_hangs_on_that_row(run: Run) -> None:
     head = Head(1, 0)
     weights = {name: value.clone() for name, value in run.model.state_dict().items()}
     stages: list[str] = []
-    result = to_json(causal_tests_of_run(run, NAMES, head, scores, None, stages.append))
+    subject = run_subject(run, items_to_test(NAMES))
+    result = to_json(causal_tests(subject, head, ranked_heads(scores), None, stages.append))
     cell = result["languages"]["en"]["set"]
     accuracy = float(scores.candidate_accuracy[:, 1, 0].mean())
     assert result["items"] == 32 and 0.2 < accuracy < 0.8
@@ -393,14 +395,13 @@ def test_heads_are_ranked_as_one_is_chosen(run: Run) -> None:
 
 
 def test_a_run_that_answers_nothing_is_refused(run: Run) -> None:
-    scores = score_records(capture(run.model, EncodedSplit(NAMES, run.tokenizer), run.config.batching).records)
     with pytest.raises(UserError, match="no item of stratum main has both an antecedent and a distractor"):
-        causal_tests_of_run(run, [example(0, 0, stratum="cataphora")], Head(1, 0), scores, None, silent)
+        run_subject(run, items_to_test([example(0, 0, stratum="cataphora")]))
     kept = run.config.task.prediction
     try:
         run.config.task.prediction = prediction_settings.NoPrediction()
         with pytest.raises(UserError, match=r"answers no pronoun question \(task.prediction=none\)"):
-            causal_tests_of_run(run, NAMES, Head(1, 0), scores, None, silent)
+            run_subject(run, items_to_test(NAMES))
     finally:
         run.config.task.prediction = kept
 

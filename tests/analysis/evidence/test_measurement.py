@@ -81,10 +81,11 @@ def test_costly_parts_take_about_so_many_items_in_whole_blocks_and_the_rest_take
 ) -> None:
     example_lists: list[list[Example]] = []
 
-    def only_listen(run: Run, examples: list[Example], *_: object) -> None:
+    def only_listen(examples: list[Example]) -> list[Example]:
         example_lists.append(examples)
+        return []
 
-    monkeypatch.setattr(measurement, "causal_tests_of_run", only_listen)
+    monkeypatch.setattr(measurement, "testable_items", only_listen)
     stages: list[str] = []
     evidence = measure_evidence(headline, material.development, 6, Protocol(), stages.append)
     assert len(example_lists[0]) == 6

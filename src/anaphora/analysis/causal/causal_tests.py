@@ -24,7 +24,7 @@ from anaphora.analysis.maps.record import AttentionRecord
 from anaphora.analysis.results.causal import Causal, CausalCell, HeadAblation, HeadLevel
 from anaphora.analysis.results.scores import Groups, Head, HeadPosition
 from anaphora.analysis.scores.cells import Cells, cells, each_cell, rounded
-from anaphora.analysis.scores.heads import HeadScores, ranked_heads, reason_to_drop
+from anaphora.analysis.scores.heads import reason_to_drop
 from anaphora.base.console import Progress
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
@@ -34,33 +34,6 @@ from anaphora.runs.directory import Run
 
 NOTHING_TO_ASK = N_("no item of stratum main has both an antecedent and a distractor")
 """Error message if no item can be tested."""
-
-
-def causal_tests_of_run(
-    run: Run,
-    examples: Sequence[Example],
-    head: Head,
-    head_scores: HeadScores,
-    records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
-    progress: Progress,
-) -> Causal:
-    """Run all causal tests of a trained run on the main items that have an antecedent and a distractor.
-
-    Main items are those with `Example.is_main`.
-
-    Args:
-        examples: items, already subsampled by the caller; attention-pattern patching needs minimal pairs.
-        head: the head chosen on the development split.
-        head_scores: scores of all heads on the development split, used to rank the heads.
-        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
-            the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate
-            with the effect of knocking out the edge from pronoun to candidate in every head.
-
-    Raises:
-        UserError: the run has no attention maps; also the errors of `run_subject` and `causal_tests`.
-    """
-    subject = run_subject(run, testable_items(examples))
-    return causal_tests(subject, head, ranked_heads(head_scores), records_by_map, progress)
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
@@ -119,9 +92,14 @@ def causal_tests(
 ) -> Causal:
     """Run all causal tests on a model under test; each of its items must have an antecedent and a distractor.
 
+    Attention-pattern patching needs minimal pairs.
+
     Args:
         order: all heads of the layers with attention, best first; the first k are called the best k heads.
-        records_by_map: as in `causal_tests_of_run`; records of items that `subject` lacks are ignored.
+        records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
+            the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate
+            with the effect of knocking out the edge from pronoun to candidate in every head. Records of items that
+            `subject` lacks are ignored.
 
     Raises:
         UserError: `order` lacks `head`, or does not hold all heads of each of its layers.

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anaphora.analysis.causal.causal_tests import causal_tests_of_run
+from anaphora.analysis.causal.causal_tests import causal_tests, run_subject, testable_items
 from anaphora.analysis.evidence import controls
 from anaphora.analysis.evidence.evidence import Evidence, MeasuredOn, Provenance
 from anaphora.analysis.evidence.headline import Headline, Measurement, measure_headline, no_main_item, no_progress
@@ -24,6 +24,7 @@ from anaphora.analysis.evidence.verdict import protocol, verdict, verdict_at_hea
 from anaphora.analysis.maps.capture import maps_of_each
 from anaphora.analysis.maps.kinds import MAP_GRANULARITY, MapRows, candidates_to_pronoun, pronoun_maps
 from anaphora.analysis.results.causal import Causal
+from anaphora.analysis.scores.heads import ranked_heads
 from anaphora.base.console import Progress, say
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
@@ -165,9 +166,8 @@ class MeasuredModel:
         headline = self.headline
         by_map = {name: rows.records for name, rows in self.map_rows.items()}
         try:
-            return causal_tests_of_run(
-                headline.run, self.examples, headline.head, headline.development, by_map, self.progress
-            )
+            subject = run_subject(headline.run, testable_items(self.examples))
+            return causal_tests(subject, headline.head, ranked_heads(headline.development), by_map, self.progress)
         except UserError as error:
             say(_("no causal tests: {reason}").format(reason=error.translated()))
             return None
