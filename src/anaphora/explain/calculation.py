@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -38,9 +36,9 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
         raise UserError(f"head ({head}) must be below heads ({calculation.heads})")
     labels = MatrixLabels(calculation.queries, calculation.tokens, calculation.value_features)
     steps, query, key, value = (
-        _given_steps(calculation) if calculation.x is None else _projection_steps(calculation, calculation.x, head)
+        _projection_steps(calculation, head) if "X" in calculation.matrices else _given_steps(calculation)
     )
-    if calculation.x is not None and "W_V" not in calculation.projections and not labels.values:
+    if "X" in calculation.matrices and "W_V" not in calculation.matrices and not labels.values:
         labels = replace(labels, values=calculation.features)
     size = value.shape[-1]
     labels_of_head = replace(labels, values=labels.values[head * size : (head + 1) * size])
@@ -49,8 +47,8 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
     if calculation.heads > 1:
         weights = masked_softmax(head_scores(query, key, None, calculation.scale))
         steps += all_heads_steps(labels, weights, heads, head)
-    if calculation.final is not None:
-        final = torch.from_numpy(calculation.final)
+    if "W_O" in calculation.matrices:
+        final = torch.from_numpy(calculation.matrices["W_O"])
         mixed = merge_heads(heads)
         steps.append(output_projection_step(labels, mixed[0], final, None, functional.linear(mixed, final.T)[0]))
     checked = tuple(replace(step, slips=calculation.slips.get(step.name, ())) for step in steps)
@@ -70,7 +68,7 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
 
 
 def _given_steps(calculation: Calculation) -> tuple[Steps, Tensor, Tensor, Tensor]:
-    query, key, value = (torch.from_numpy(calculation.given[name]) for name in ("Q", "K", "V"))
+    query, key, value = (torch.from_numpy(calculation.matrices[name]) for name in ("Q", "K", "V"))
     steps = Steps()
     steps.add(
         "given",
@@ -89,18 +87,16 @@ def _given_steps(calculation: Calculation) -> tuple[Steps, Tensor, Tensor, Tenso
     return steps, query, key, value
 
 
-def _projection_steps(
-    calculation: Calculation, inputs: NDArray[np.float64], head: int
-) -> tuple[Steps, Tensor, Tensor, Tensor]:
-    x = source_vectors = torch.from_numpy(inputs)
+def _projection_steps(calculation: Calculation, head: int) -> tuple[Steps, Tensor, Tensor, Tensor]:
+    x = source_vectors = torch.from_numpy(calculation.matrices["X"])
     text = _(
         "One row for each token. A row is the token’s vector: {features} numbers that stand for what is known about it."
     ).format(features=x.shape[1])
     steps = Steps()
     reading = labelled_matrix("X", x, calculation.queries, calculation.features)
     source = steps.add("inputs", _("The input X"), text, (reading,))
-    if calculation.second is not None:
-        source_vectors = torch.from_numpy(calculation.second)
+    if "C" in calculation.matrices:
+        source_vectors = torch.from_numpy(calculation.matrices["C"])
         source = steps.add(
             "second",
             _("The sequence that is read"),
@@ -112,7 +108,7 @@ def _projection_steps(
         )
     projected: list[Tensor] = []
     for letter in ("Q", "K", "V"):
-        weight = calculation.projections.get(f"W_{letter}")
+        weight = calculation.matrices.get(f"W_{letter}")
         read, vectors = (reading, x) if letter == "Q" else (source, source_vectors)
         if weight is not None:
             whole = split_heads(functional.linear(vectors, torch.from_numpy(weight).T).unsqueeze(0), calculation.heads)

@@ -42,12 +42,10 @@ class Calculation:
 
     Attributes:
         name: name of the file, without suffix.
-        x: (Q, W) input X; None if queries, keys and values are given.
-        second: (T, W) second sequence C, from which keys and values are computed; None if keys and values are given or
-            computed from X (self-attention, so that T = Q).
-        projections: the given matrices among W_Q, W_K and W_V, each with W rows.
-        given: "Q", (Q, H * D) queries; "K", (T, H * D) keys; "V", (T, any multiple of H) values; empty if `x` is given.
-        final: output projection, with a row for each feature of the concatenated values of all heads; None without one.
+        matrices: the given matrices by name. Either "Q", (Q, H * D) queries, "K", (T, H * D) keys, and "V", (T, any
+            multiple of H) values; or "X", (Q, W) input, and perhaps "W_Q", "W_K" and "W_V", each with W rows, and "C",
+            (T, W), a second sequence from which keys and values are computed (without it, T = Q). "W_O", the output
+            projection, has a row for each feature of the concatenated values of all heads.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.
@@ -60,11 +58,7 @@ class Calculation:
     name: str
     title: str
     about: str
-    x: NDArray[np.float64] | None
-    second: NDArray[np.float64] | None
-    projections: dict[str, NDArray[np.float64]]
-    given: dict[str, NDArray[np.float64]]
-    final: NDArray[np.float64] | None
+    matrices: Mapping[str, NDArray[np.float64]]
     tokens: tuple[str, ...]
     queries: tuple[str, ...]
     features: tuple[str, ...]
@@ -158,11 +152,7 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
         name=name,
         title=_text("title", plain.get("title", name)),
         about=_text("about", plain.get("about", "")),
-        x=x,
-        second=second,
-        projections=projections,
-        given=given,
-        final=matrices.get("W_O"),
+        matrices=matrices,
         tokens=tokens,
         queries=queries,
         features=_labels("features", plain, features),
