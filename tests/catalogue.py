@@ -16,9 +16,10 @@ SENTENCES = PACKAGE / "base" / "zh.po"
 
 
 def extracted() -> Catalog:
-    """Return the messages marked in the code, without translations."""
+    """Return the messages marked in the code, and those that `say` prints, without translations."""
     catalogue = Catalog()
-    sentences = extract_from_dir(PACKAGE, [("**.py", "python"), ("**.j2", "jinja2")], keywords=DEFAULT_KEYWORDS)
+    keywords = {**DEFAULT_KEYWORDS, "say": None}
+    sentences = extract_from_dir(PACKAGE, [("**.py", "python"), ("**.j2", "jinja2")], keywords=keywords)
     for path, _line, message, _comments, context in sorted(sentences, key=lambda one: one[:2]):
         catalogue.add(message, locations=[(path, 0)], context=context)
     return catalogue

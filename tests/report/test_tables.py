@@ -17,7 +17,7 @@ from anaphora.analysis.results.scores import AccuracyCell, Cell, LanguageScores,
 from anaphora.analysis.results.typed_json import Interval, table_row
 from anaphora.analysis.scores.heads import DROP_REASONS
 from anaphora.analysis.tasks.task_accuracy import ItemAnswers, accuracy_table
-from anaphora.base import translation
+from anaphora.base import console, translation
 from anaphora.base.translation import spoken_in
 from anaphora.commands.parts.tables import print_answers, print_decisions
 from anaphora.data.example import Example
@@ -239,10 +239,11 @@ def test_the_sentence_says_the_same_in_chinese(summary: Evidence) -> None:
 def printed(monkeypatch: pytest.MonkeyPatch, summary: Evidence) -> str:
     """Return the terminal output on a run at the end of a command."""
     recorder = Console(file=io.StringIO(), width=100, markup=False)
-    monkeypatch.setattr(terminal, "console", recorder)
+    for module in (console, terminal):
+        monkeypatch.setattr(module, "console", recorder)
     terminal.print_headline(summary)
     terminal.print_verdict(summary)
-    terminal.print_phrase("report    {path}", path="outputs/demo/report.html")
+    console.say("report    {path}", path="outputs/demo/report.html")
     assert isinstance(recorder.file, io.StringIO)
     return recorder.file.getvalue()
 

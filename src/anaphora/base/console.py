@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anaphora.base.language import WIDE_CHARACTER, lines_within
+from anaphora.base.translation import _, in_language_of_messages
 
 console = Console(width=max(100, Console().width), markup=False)
 """Console that is at least 100 characters wide, even if output goes to a file, and does not interpret markup."""
@@ -57,9 +58,10 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(line for part in text.split("\n") for line in lines_within(part, width, cell_len))
 
 
-def say(message: str) -> None:
-    """Print a message without wrapping it, so that it stays one line in a log."""
-    console.print(message, soft_wrap=True)
+@in_language_of_messages
+def say(message: str, **values: Any) -> None:
+    """Translate a message, fill in `values`, and print it without wrapping it, so that it stays one line in a log."""
+    console.print(_(message).format(**values) if values else _(message), soft_wrap=True)
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from filelock import has_fcntl, lock_descriptor
 
 from anaphora.base.checks import shape_problem
 from anaphora.base.errors import UserError
-from anaphora.base.translation import _
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -265,8 +264,7 @@ def _locked_file(directory: Path) -> int:
         except OSError:  # ENOSYS, ENOLCK
             from anaphora.base.console import say  # rich is slow to import
 
-            notice = _("{directory}: this file system has no locks; let one process at a time write here")
-            say(notice.format(directory=directory))
+            say("{directory}: this file system has no locks; let one process at a time write here", directory=directory)
             return handle
         if not is_held:
             os.close(handle)

@@ -14,7 +14,7 @@ from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_o
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import stored_settings, write_csv, write_json
-from anaphora.base.translation import N_, _, in_language_of_messages, interface_language, pgettext, spoken_in
+from anaphora.base.translation import _, in_language_of_messages, interface_language, pgettext, spoken_in
 from anaphora.commands.parts.settings import Overwriting
 from anaphora.settings.data import Data
 
@@ -83,12 +83,12 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
     from anaphora.api.head_choices import select_antecedents, with_preceding_antecedent
     from anaphora.api.runs import OpenRun
     from anaphora.api.scoring import unread_by
+    from anaphora.base.console import say
     from anaphora.commands.parts.shared import print_unread
     from anaphora.commands.parts.tables import print_trained_items
     from anaphora.data.store import load as load_corpus
     from anaphora.report.antecedents import antecedent_figure
     from anaphora.report.figures.files import save_figure
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import corpus_of, questions_of
 
     corpus = corpus_of(model.run, settings.data) if isinstance(model, OpenRun) else load_corpus(source)
@@ -124,11 +124,11 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
     save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)
     print_selections(metrics)
     if not_separate:
-        print_phrase(N_("left out: {items} items ({reason})"), items=not_separate, reason=_(NO_SEPARATE_ANTECEDENT))
+        say("left out: {items} items ({reason})", items=not_separate, reason=_(NO_SEPARATE_ANTECEDENT))
     print_unread(unread_by(model, measured))
     if isinstance(model, OpenRun):
         print_trained_items(model.run, settings.data, questions_of(measured), settings.split)
-    print_phrase(N_("written   {path}"), path=folder)
+    say("written   {path}", path=folder)
     return metrics
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 from anaphora.base.checks import FIGURE_FORMATS, file_ending, one_of
 from anaphora.base.files import OTHER_FILE, check_new, check_writable
 from anaphora.base.language import LANGUAGES, split_names
-from anaphora.base.translation import N_, _, environment_language, in_language_of_messages
+from anaphora.base.translation import _, environment_language, in_language_of_messages
 from anaphora.commands.parts.settings import RunHead, SentenceOrItems
 
 if TYPE_CHECKING:
@@ -120,7 +120,6 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     from anaphora.base.console import console, say
     from anaphora.data.own_sentence import name_of_sentence
     from anaphora.report.page.answer_notes import unread_note
-    from anaphora.report.terminal import print_phrase
 
     candidates = split_names(settings.candidates)
     question = (settings.run, settings.pronoun, candidates, settings.antecedent)
@@ -148,7 +147,7 @@ def show_text(settings: AttentionQuery, text: str) -> None:
     if maps.example is not None and candidates:
         print_ranking(maps, maps.example, candidates)
     if maps.is_decoder:
-        print_phrase(N_("A decoder: no word sees what follows it."))
+        say("A decoder: no word sees what follows it.")
     if maps.unread:
         say(unread_note(maps.unread))
     check_new(path, overwrite=settings.overwrite or not is_named)
@@ -172,9 +171,8 @@ def print_ranking(maps: SentenceAttention, example: Example, candidates: list[st
     """Print the heads in which the pronoun attends most to each candidate, with the attention weights (0 to 1)."""
     from rich.table import Table
 
-    from anaphora.base.console import print_table
+    from anaphora.base.console import print_table, say
     from anaphora.data.own_sentence import written_span
-    from anaphora.report.terminal import print_phrase
 
     table = Table()
     for candidate in candidates:
@@ -182,7 +180,7 @@ def print_ranking(maps: SentenceAttention, example: Example, candidates: list[st
         table.add_column(_("from {pronoun} to {candidate}").format(pronoun=name, candidate=candidate))
     pronoun = written_span(example.text, example.pronoun)
     columns = [maps.rank(pronoun, candidate)[:_HEADS] for candidate in candidates]
-    print_phrase(N_("The heads with most weight, as layer.head:"))
+    say("The heads with most weight, as layer.head:")
     for row in zip(*columns, strict=True):
         table.add_row(*(f"{one.layer}.{one.head}  {one.weight:.2f}" for one in row))
     print_table(table)

@@ -12,7 +12,7 @@ from anaphora.analysis.evidence.plan import ALL_CONTROLS, CONTROLS
 from anaphora.base.checks import one_of
 from anaphora.base.device import Device, RunsDevice
 from anaphora.base.errors import UserError
-from anaphora.base.translation import N_, _
+from anaphora.base.translation import _
 from anaphora.settings.data import SPLITS
 from anaphora.settings.run import Config
 
@@ -64,7 +64,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
     from anaphora.analysis.evidence.measurement import measured_on
     from anaphora.base.console import say, working
     from anaphora.model.mixer import NO_MAPS
-    from anaphora.report.terminal import print_controls, print_phrase
+    from anaphora.report.terminal import print_controls
     from anaphora.runs.items import evaluation_splits
     from anaphora.settings.run import same_settings
     from anaphora.training.reuse import load_or_train
@@ -76,10 +76,10 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
     about = measured_on(run, splits)  # before training, because this reads the weights file
     by_name = controls.read_to_replace(run.directory, settings.split)
     for number, name in enumerate(settings.controls, start=1):
-        say(_("control {number} of {all}: {name}").format(number=number, all=len(settings.controls), name=name))
+        say("control {number} of {all}: {name}", number=number, all=len(settings.controls), name=name)
         config = control_settings(run, name, settings.trainer.device)
         if same_settings(config, run.config):
-            say(_("the run itself is this control: its settings leave nothing to change"))
+            say("the run itself is this control: its settings leave nothing to change")
             trained = run
         else:
             trained = load_or_train(config, "remove or rename this folder")
@@ -90,7 +90,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
         controls.write(run.directory, settings.split, by_name)
     measured = {name: control for name in settings.controls if (control := by_name[name]) is not None}
     print_controls(run.name, settings.split, measured)
-    print_phrase(N_("controls  {path}"), path=controls.controls_path(run.directory, settings.split))
+    say("controls  {path}", path=controls.controls_path(run.directory, settings.split))
     return by_name
 
 

@@ -133,8 +133,12 @@ def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[Cluster
     write_text(path, "".join(json.dumps(one.row, ensure_ascii=False) + "\n" for one in documents))
     sizes = [len(cluster) for one in documents for cluster in one.clusters]
     linked = sum(size for size in sizes if size > 1)
-    message = _("clusters {path}: {linked} of {mentions} mentions are linked to another one")
-    say(message.format(path=path, linked=linked, mentions=sum(sizes)))
+    say(
+        "clusters {path}: {linked} of {mentions} mentions are linked to another one",
+        path=path,
+        linked=linked,
+        mentions=sum(sizes),
+    )
     return documents
 
 

@@ -98,29 +98,25 @@ def _describe(settings: CorpusDescription) -> None:
 
 def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_settings.Data) -> None:
     """Print how many items have an unknown part of speech, no pronoun, a contradiction, or a copy in another split."""
+    from anaphora.base.console import say
     from anaphora.commands.parts.tables import print_contradictions, print_shared_items
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM, without_pronoun
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import questions_of
 
     everything = [one for items in splits.values() for one in items]
     if unknown := sum(one.factors.get("form") == UNKNOWN_FORM for one in everything):
-        print_phrase(
-            N_(
-                "part of speech unknown: {count} items, whose word has no tag in the files and is no pronoun (`form` "
-                "is “unknown”)"
-            ),
+        say(
+            "part of speech unknown: {count} items, whose word has no tag in the files and is no pronoun (`form` "
+            "is “unknown”)",
             count=unknown,
         )
     doubtful = without_pronoun(everything) if isinstance(data, data_settings.OwnExamples) else []
     # If most items mark no pronoun, the data are about other words.
     if doubtful and 2 * len(doubtful) < len(everything):
         first = doubtful[0]
-        print_phrase(
-            N_(
-                "no pronoun is marked in {count} of {all} items; in “{text}” {span} is “{marked}”: check the "
-                "offsets, since text[start:end] should be the pronoun"
-            ),
+        say(
+            "no pronoun is marked in {count} of {all} items; in “{text}” {span} is “{marked}”: check the "
+            "offsets, since text[start:end] should be the pronoun",
             count=len(doubtful),
             all=len(everything),
             text=" ".join(first.text.split())[:_SHOWN_CHARACTERS],
@@ -140,14 +136,13 @@ def _print_shortcuts(splits: Mapping[str, Sequence[Example]], data: data_setting
 
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
     from anaphora.analysis.scores.baselines.shortcuts import accuracy_by_factor, accuracy_by_kind, shortcut_correctness
-    from anaphora.base.console import working
+    from anaphora.base.console import say, working
     from anaphora.commands.parts.tables import print_table_of
     from anaphora.report.numbers import shown_interval
-    from anaphora.report.terminal import print_phrase
 
     train, test = splits["train"], splits["test"]
     if not test:
-        print_phrase(N_("no test split: no shortcut is measured (data.test_share)"))
+        say("no test split: no shortcut is measured (data.test_share)")
         return []
     with working(_("fitting the shortcuts on the training split")):
         results = shortcut_correctness(train, test)
@@ -168,17 +163,15 @@ def _print_shortcuts(splits: Mapping[str, Sequence[Example]], data: data_setting
 
 
 def _print_too_few_for_training(items: int) -> None:
-    from anaphora.report.terminal import print_phrase
+    from anaphora.base.console import say
 
     if not items:
-        print_phrase(N_("no training split: there are no learned shortcuts (data.test_share, data.dev_share)"))
+        say("no training split: there are no learned shortcuts (data.test_share, data.dev_share)")
     elif items < FEWEST_TRAINING_ITEMS:
-        print_phrase(
-            N_(
-                "too few to train on if they are natural sentences: {count} training items; from one or two thousand, "
-                "encoders with random weights learn nothing (docs/own_data.md), and a claim needs enough test items "
-                "(docs/sample_size.md)"
-            ),
+        say(
+            "too few to train on if they are natural sentences: {count} training items; from one or two thousand, "
+            "encoders with random weights learn nothing (docs/own_data.md), and a claim needs enough test items "
+            "(docs/sample_size.md)",
             count=items,
         )
 
@@ -196,7 +189,7 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
     from anaphora.analysis.scores.heads import reason_to_drop
     from anaphora.analysis.scores.quads import items_of_minimal_pairs, quads_of
     from anaphora.analysis.scores.statistics import FEWEST_EQUAL, holm, smallest_p
-    from anaphora.report.terminal import print_phrase
+    from anaphora.base.console import say
     from anaphora.report.wording import group_label, language_name
 
     by_language: dict[str, list[Example]] = {}
@@ -222,30 +215,26 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
     ):
         without = [language for language, listed in by_language.items() if not any(sets_of(listed))]
         if len(without) == len(by_language):
-            print_phrase(of_all)
+            say(of_all)
         else:
             for language in without:
-                print_phrase(of_language, texts=language_name(language))
+                say(of_language, texts=language_name(language))
     labels, fewest, claims = clusters(items), FEWEST_EQUAL, claim_cells(items)
     scored = [[one for one in compress(items, inside) if not reason_to_drop(one)] for _, _, inside in claims]
     smallest = holm([smallest_p(of_claim) for of_claim in scored])
     for (language, kind, inside), p in zip(claims, smallest, strict=True):
         if p >= Protocol().alpha:
-            print_phrase(
-                N_(
-                    "{group}: too few items in the test split for significance: even a head that is always right has a "
-                    "corrected p of {p}, and then no verdict can be “supported”"
-                ),
+            say(
+                "{group}: too few items in the test split for significance: even a head that is always right has a "
+                "corrected p of {p}, and then no verdict can be “supported”",
                 group=group_label(language, kind),
                 p=f"{p:.2f}",
             )
         count = len({labels[item] for item in inside.nonzero()[0]})
         if count < fewest:
-            print_phrase(
-                N_(
-                    "{group}: too few templates or groups in the test split ({count}; at least {fewest} are needed): "
-                    "results that are all alike give no interval, and then no verdict can be “supported”"
-                ),
+            say(
+                "{group}: too few templates or groups in the test split ({count}; at least {fewest} are needed): "
+                "results that are all alike give no interval, and then no verdict can be “supported”",
                 group=group_label(language, kind),
                 count=count,
                 fewest=fewest,
@@ -253,11 +242,9 @@ def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -
     if isinstance(data, data_settings.OwnExamples) and not any(
         item.factors.get("kind") in ("set", "role") for item in items
     ):
-        print_phrase(
-            N_(
-                "no label `kind`: the items count as natural text, so shortcuts that learn from words are "
-                'baselines too; where it matters who did what to whom, write "factors": {"kind": "role"}'
-            )
+        say(
+            "no label `kind`: the items count as natural text, so shortcuts that learn from words are "
+            'baselines too; where it matters who did what to whom, write "factors": {"kind": "role"}'
         )
 
 
@@ -275,9 +262,9 @@ def text_table(splits: Mapping[str, Sequence[Text]]) -> list[dict[str, Any]]:
 
 def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[Mapping[str, Any]]) -> None:
     """Write the counts, the items as Parquet, and a dataset card with the splits, if `output` is set."""
+    from anaphora.base.console import say
     from anaphora.data.records import item_columns
     from anaphora.report.cards import CARD, corpus_card
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.published import data_without_folders
 
     if settings.output is None:
@@ -295,7 +282,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
         (folder / f"{split}.parquet").unlink(missing_ok=True)
     (folder / _SHORTCUTS).unlink(missing_ok=True)  # of the corpus that was in the folder before
     corpus.write_items(folder, columns)
-    print_phrase(N_("tables {path}"), path=settings.output)
+    say("tables {path}", path=settings.output)
 
 
 def _terms(data: data_settings.Data) -> str:
@@ -321,19 +308,19 @@ def print_reading(
 
     `counted` is a message with placeholders for count, rows and seconds.
     """
+    from anaphora.base.console import say
     from anaphora.data.corpora.division import origin_of
-    from anaphora.report.terminal import print_phrase
 
     if isinstance(data, data_settings.ExternalCorpus):
         also = data.also if isinstance(data, data_settings.PlainText | data_settings.SilverStandard) else []
-        print_phrase(N_("source: {paths}"), paths=pgettext("list", ", ").join((data.path, *also)))
+        say("source: {paths}", paths=pgettext("list", ", ").join((data.path, *also)))
     licence = origin_of(data).licence
     if licence:
         text = N_("licence of the files published as {corpus}, as stated: {licence} (docs/corpora.md)")
-        print_phrase(text, corpus=data.kind, licence=_(licence))
-    print_phrase(counted, count=sum(map(len, splits.values())), rows=report.rows, seconds=f"{seconds:.1f}")
+        say(text, corpus=data.kind, licence=_(licence))
+    say(counted, count=sum(map(len, splits.values())), rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
-        print_phrase(N_("dropped: {rows} rows ({reason})"), rows=number, reason=_(reason))
+        say("dropped: {rows} rows ({reason})", rows=number, reason=_(reason))
 
 
 def _chance(example: Example) -> float:

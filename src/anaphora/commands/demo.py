@@ -10,7 +10,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.base.files import OTHER_FOLDER
-from anaphora.base.translation import N_, _
+from anaphora.base.translation import _
 from anaphora.settings.compose import is_sweep_job, job_name, job_overrides
 from anaphora.settings.data import TextCorpus
 from anaphora.settings.model.attention import Recurrent
@@ -28,7 +28,7 @@ def demo(config: Config) -> float | None:
     """
     from anaphora.analysis.evidence.measurement import gather_evidence
     from anaphora.analysis.maps.rows import write_attention_rows
-    from anaphora.base.console import working
+    from anaphora.base.console import say, working
     from anaphora.commands.attention import example_figures
     from anaphora.commands.parts.pages import write_pages
     from anaphora.commands.parts.shared import result_settings
@@ -36,7 +36,7 @@ def demo(config: Config) -> float | None:
     from anaphora.model.mixer import NO_MAPS
     from anaphora.report.figures.files import save_in_languages
     from anaphora.report.page.offline import page_suffixes
-    from anaphora.report.terminal import print_headline, print_phrase, print_verdict
+    from anaphora.report.terminal import print_headline, print_verdict
     from anaphora.runs.directory import RunFiles, claimed, locked_run
     from anaphora.training.reuse import load_or_train, objective
 
@@ -69,8 +69,8 @@ def demo(config: Config) -> float | None:
         [page] = write_pages([measured], settings)
     print_headline(measured.evidence)
     print_verdict(measured.evidence)
-    print_phrase(N_("numbers   {path}"), path=layout.metrics)
-    print_phrase(N_("figures   {path}"), path=layout.figures)
-    print_phrase(N_("rows      {path}"), path=rows)
-    print_phrase(N_("report    {path}"), path=page)
+    say("numbers   {path}", path=layout.metrics)
+    say("figures   {path}", path=layout.figures)
+    say("rows      {path}", path=rows)
+    say("report    {path}", path=page)
     return objective(directory, config.objective) if is_sweep_job() else None

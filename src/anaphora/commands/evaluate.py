@@ -135,9 +135,9 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     from anaphora.analysis.maps.capture import predict_answers
     from anaphora.analysis.results.scores import Head
     from anaphora.analysis.scores.summary import template_rows
+    from anaphora.base.console import say
     from anaphora.commands.parts.shared import head_of_settings, say_how_long
     from anaphora.commands.parts.tables import print_accuracy, print_answer_note, print_trained_items
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import encode, evaluation_splits, questions_of
 
     head = head_of_settings(settings, run) or (stored_head(run) if chosen_head(run) else None)
@@ -172,7 +172,7 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
     print_answer_note(run, answers)
     calibrate_answers(run, settings, data)
     print_trained_items(run, settings.data, questions_of(material.measured), material.split)
-    print_phrase(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
+    say(N_("answers and templates: {path}") if rows else N_("answers: {path}"), path=folder)
 
 
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
@@ -186,9 +186,9 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
     from anaphora.analysis.evidence.storage import answer_temperatures, is_calibrated_on, write_calibration
     from anaphora.analysis.maps.capture import answers_pronouns, log_probabilities, no_pronoun_answers
     from anaphora.analysis.scores.calibration import calibration_by_language, fit_temperatures
+    from anaphora.base.console import say
     from anaphora.commands.parts.shared import say_how_long
     from anaphora.commands.parts.tables import print_calibration, print_fitted_here
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import encode, evaluation_splits
 
     if settings.calibrate and not answers_pronouns(run.config.task.prediction):
@@ -215,7 +215,7 @@ def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) ->
             "measured": list(map(asdict, rows)),
         }
         path = write_calibration(run, temperatures, about)
-        print_phrase(N_("temperatures: {path}"), path=path)
+        say("temperatures: {path}", path=path)
     elif is_calibrated_on(run, data, settings.split):
         print_fitted_here(data.kind, settings.split)
 
@@ -231,10 +231,9 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification
-    from anaphora.base.console import working
+    from anaphora.base.console import say, working
     from anaphora.commands.parts.tables import print_label_accuracy, print_perplexity
     from anaphora.data.text import evenly_sampled
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.items import corpus_of
 
     source = settings.data or run.config.data
@@ -266,7 +265,7 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     write_json(folder / f"{settings.results_name}_answers.json", answer_rows)
     write_csv(folder / f"{settings.results_name}_labels.csv", rows)
     print_label_accuracy(run.name, settings.split, rows)
-    print_phrase(N_("answers and accuracies: {path}"), path=folder)
+    say("answers and accuracies: {path}", path=folder)
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
@@ -316,10 +315,9 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     """
     from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import task_accuracy
-    from anaphora.base.console import working
+    from anaphora.base.console import say, working
     from anaphora.commands.parts.tables import print_answers
     from anaphora.data.store import load as load_corpus
-    from anaphora.report.terminal import print_phrase
     from anaphora.report.wording import label, split_names
     from anaphora.runs.items import corpus_of
 
@@ -348,11 +346,7 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     ).format(data=source.kind, split=label(split_names(), settings.split), runs=len(runs), source=trained_on)
     print_answers(rows, title)
     if len(unseen) < len(examples):
-        print_phrase(
-            N_("left out: {items} items whose text is in data={data}"),
-            items=len(examples) - len(unseen),
-            data=trained_on,
-        )
+        say("left out: {items} items whose text is in data={data}", items=len(examples) - len(unseen), data=trained_on)
     return rows
 
 

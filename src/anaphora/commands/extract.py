@@ -132,7 +132,6 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
     from anaphora.data.records import parquet_about, parquet_parts
     from anaphora.data.text import Text
     from anaphora.report.numbers import duration_text
-    from anaphora.report.terminal import print_phrase
 
     parts = selection.shard(*settings.part)
     extractor = Extractor(
@@ -148,13 +147,13 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
     files = [items_path(path)] if of_texts or settings.text is not None else [items_path(path), scores_path]
     stored = parquet_about(path)
     if about is not None and stored == about and all(each.exists() for each in files):
-        say(_("{path}: written already, from the same items and weights").format(path=path))
+        say("{path}: written already, from the same items and weights", path=path)
         return
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
     shape = dict(zip(("layers", "heads"), extractor.shape, strict=True))
-    print_phrase(
-        N_("{items} items, about {rows} rows of {layers} layers x {heads} heads: {size}"),
+    say(
+        "{items} items, about {rows} rows of {layers} layers x {heads} heads: {size}",
         items=f"{total:,}",
         rows=f"{rows:,}",
         **shape,
@@ -176,11 +175,11 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
             show(_("extracting: {done} of {items} items, about {left} left").format(**values))
             if is_first and done < total:
                 # If the output has no live status line.
-                say(_("by the first of them: {done} of {items} items, about {left} left").format(**values))
+                say("by the first of them: {done} of {items} items, about {left} left", **values)
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
     memory = f"{max(0, _peak_bytes() - bytes_before) / 2**20:,.0f}" if bytes_before else None
-    print_phrase(
+    say(
         N_("{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration})")
         if memory is None
         else N_(

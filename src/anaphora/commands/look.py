@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
 from anaphora.base.language import LANGUAGES
-from anaphora.base.translation import N_, environment_language
+from anaphora.base.translation import environment_language
 from anaphora.commands.parts.settings import check_sentence
 
 if TYPE_CHECKING:
@@ -63,9 +63,8 @@ def look(settings: LivePage) -> None:
     from anaphora.api.live.questions import first_sentence
     from anaphora.api.live.server import LiveApplication, open_server
     from anaphora.api.runs import OpenRun
-    from anaphora.base.console import console
+    from anaphora.base.console import console, say
     from anaphora.commands.parts.shared import open_models
-    from anaphora.report.terminal import print_phrase
     from anaphora.runs.directory import load
 
     if settings.text is not None:
@@ -80,13 +79,13 @@ def look(settings: LivePage) -> None:
         print_sentence(first, *sentence)
     server, address = open_server(LiveApplication(models, language), settings.port)
     console.print(address, soft_wrap=True, highlight=False)
-    print_phrase(N_("On this machine alone; Ctrl+C stops it."))
+    say("On this machine alone; Ctrl+C stops it.")
     if has_display():
         webbrowser.open(address)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
-        print_phrase(N_("stopped"))
+        say("stopped")
     finally:
         server.server_close()
 

@@ -20,7 +20,7 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import OTHER_FOLDER, check_writable
 from anaphora.base.language import LANGUAGES
-from anaphora.base.translation import N_, _, environment_language
+from anaphora.base.translation import _, environment_language
 from anaphora.commands.parts.settings import Overwriting
 from anaphora.runs.presence import run_directories
 from anaphora.settings.data import ControlledCorpus, Data
@@ -127,10 +127,10 @@ def report(settings: Report) -> list[Path]:
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.analysis.evidence.measurement import gather_evidence
-    from anaphora.base.console import console, working
+    from anaphora.base.console import console, say, working
     from anaphora.commands.parts.pages import page_folder, write_pages
     from anaphora.commands.parts.shared import check_names_differ, is_of_transformers, print_unread, print_weak_choice
-    from anaphora.report.terminal import print_comparison, print_phrase, print_undecided, print_verdict
+    from anaphora.report.terminal import print_comparison, print_undecided, print_verdict
     from anaphora.runs.directory import claimed, load, locked_run
 
     if settings.output and Path(settings.output).suffix == ".csv":
@@ -170,7 +170,7 @@ def report(settings: Report) -> list[Path]:
     if len(evidence) > 1 and (spreads := compare_runs([of_run.evidence for of_run in evidence])):
         print_comparison(spreads)
     for page in pages:
-        print_phrase(N_("report    {path}"), path=page)
+        say("report    {path}", path=page)
     return pages
 
 
@@ -233,6 +233,6 @@ def evidence_folder(run: Run, settings: Report) -> Path:
             check_writable(metrics_path(run.directory, settings.split))
         except UserError as error:
             folder = Path(settings.output) / run.name
-            say(_("{error}; its numbers go to {folder}").format(error=error, folder=folder))
+            say("{error}; its numbers go to {folder}", error=error, folder=folder)
             return folder
     return run.directory

@@ -113,6 +113,6 @@ def score_transformers(settings: Scoring) -> Measurement:
     print_weak_choice(scores.measurement)
     print_unread(scores.unread)
     if scores.untested:
-        say(_("no causal tests: {reason}").format(reason=scores.untested))
+        say("no causal tests: {reason}", reason=scores.untested)
     print_causal(scores.evidence)
     return scores.measurement

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.table import Table
 
 from anaphora.analysis.evidence.comparison import GroupSpread
 from anaphora.analysis.evidence.evidence import Control, Evidence, Verdict
 from anaphora.analysis.maps.answers import Answers
-from anaphora.base.console import console, headed_table, print_table, wrapped
+from anaphora.base.console import console, headed_table, print_table, say, wrapped
 from anaphora.base.translation import N_, _, in_language_of_messages, pgettext, stored
 from anaphora.report.headline import headline_sentence, headline_table
 from anaphora.report.numbers import NOT_MEASURED, format_percent, left_out_note
@@ -36,23 +35,15 @@ _WITHOUT_RANGE = ("random_init", "chance")
 
 
 @in_language_of_messages
-def print_phrase(message: str, **values: Any) -> None:
-    """Translate a message marked by `N_`, fill in `values`, and print it as one unwrapped line."""
-    console.print(_(message).format(**values) if values else _(message), soft_wrap=True)
-
-
-@in_language_of_messages
 def print_undecided(answers: Answers | None) -> None:
     """Print the number of items in which the model gives a right and a wrong candidate the same score.
 
     If there are no such items or no answers, nothing is printed.
     """
     if answers is not None and answers.undecided.any():
-        print_phrase(
-            N_(
-                "equal scores: in {items} of {all} items the model gives a right and a wrong candidate the same score "
-                "(names that are the same tokens to it, such as [UNK]); of k such answers each counts 1/k"
-            ),
+        say(
+            "equal scores: in {items} of {all} items the model gives a right and a wrong candidate the same score "
+            "(names that are the same tokens to it, such as [UNK]); of k such answers each counts 1/k",
             items=int(answers.undecided.sum()),
             all=len(answers.correct),
         )
@@ -78,9 +69,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
         (False, True): N_("{group}: {verdict} (not measured: {unmeasured})"),
         (True, True): N_("{group}: {verdict} (fails: {failed}; not measured: {unmeasured})"),
     }[bool(failed), bool(unmeasured)]
-    print_phrase(
-        message, group=group, verdict=_(verdict.verdict), failed=comma.join(failed), unmeasured=comma.join(unmeasured)
-    )
+    say(message, group=group, verdict=_(verdict.verdict), failed=comma.join(failed), unmeasured=comma.join(unmeasured))
 
 
 @in_language_of_messages
@@ -95,11 +84,9 @@ def print_headline(evidence: Evidence) -> None:
             console.print(wrapped(note, console.width))
     else:
         strata = dict.fromkeys(name for of_language in evidence.strata.values() for name in of_language)
-        print_phrase(
-            N_(
-                "{split} split: no item is of stratum main, so the table is empty; the metrics file has the scores of "
-                "{strata}"
-            ),
+        say(
+            "{split} split: no item is of stratum main, so the table is empty; the metrics file has the scores of "
+            "{strata}",
             split=label(split_names(), evidence.split),
             strata=pgettext("list", ", ").join(strata),
         )
@@ -109,11 +96,9 @@ def print_headline(evidence: Evidence) -> None:
             continue
         # If all templates are equally good, none is the worst.
         if (worst.candidate_accuracy, worst.task_accuracy) != (whole.candidate_accuracy, whole.task_accuracy):
-            print_phrase(
-                N_(
-                    "{spoken}: where the head is worst, template {template}: candidate accuracy {candidate} %, task "
-                    "accuracy {task} %, {items} items"
-                ),
+            say(
+                "{spoken}: where the head is worst, template {template}: candidate accuracy {candidate} %, task "
+                "accuracy {task} %, {items} items",
                 spoken=language_name(language),
                 template=worst.template,
                 candidate=format_percent(worst.candidate_accuracy),
@@ -121,7 +106,7 @@ def print_headline(evidence: Evidence) -> None:
                 items=worst.items,
             )
     for reason, count in evidence.dropped.items():
-        print_phrase(N_("left out: {items} items ({reason})"), items=count, reason=_(reason))
+        say("left out: {items} items ({reason})", items=count, reason=_(reason))
 
 
 @in_language_of_messages
@@ -174,28 +159,24 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
     for row in rows:
         group = group_label(row.language, row.kind)
         if row.runs < whole:
-            print_phrase(
-                N_("{group}: the row is of {runs} of the {all} runs; the others have no such items"),
+            say(
+                "{group}: the row is of {runs} of the {all} runs; the others have no such items",
                 group=group,
                 runs=row.runs,
                 all=whole,
             )
         elif row.items[0] < row.items[1]:
-            print_phrase(
-                N_(
-                    "{group}: the runs were scored on different items, {fewest} to {most} of them; their spread is "
-                    "also one of items"
-                ),
+            say(
+                "{group}: the runs were scored on different items, {fewest} to {most} of them; their spread is "
+                "also one of items",
                 group=group,
                 fewest=row.items[0],
                 most=row.items[1],
             )
         elif row.kind == "all" and row.same_items is False:  # once per language
-            print_phrase(
-                N_(
-                    "{group}: the runs were scored on {items} items each, but not on the same ones; their spread is "
-                    "also one of items"
-                ),
+            say(
+                "{group}: the runs were scored on {items} items each, but not on the same ones; their spread is "
+                "also one of items",
                 group=group,
                 items=row.items[0],
             )

@@ -13,7 +13,6 @@ from typing import Any
 from anaphora.base.device import refuse_missing_device
 from anaphora.base.errors import UserError
 from anaphora.base.hub import HUB_PREFIX, no_folder_error
-from anaphora.base.translation import _
 from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
@@ -83,9 +82,9 @@ def say_which_run(settings: Any) -> None:
 
     run = None if getattr(settings, "runs", None) else getattr(settings, "run", None)
     if run == SHIPPED:
-        say(_("run: shipped, the one inside the package (release {release})").format(release=read_release().short))
+        say("run: shipped, the one inside the package (release {release})", release=read_release().short)
     elif run is not None:
-        say(_("run: {run}").format(run=run))
+        say("run: {run}", run=run)
 
 
 def run_directories(named: Sequence[str]) -> list[str]:

@@ -23,9 +23,8 @@ from typing import Protocol, TextIO
 from anaphora.base.console import format_bytes, say
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import write_json
-from anaphora.base.translation import N_, _
+from anaphora.base.translation import N_
 from anaphora.report.numbers import duration_text
-from anaphora.report.terminal import print_phrase
 from anaphora.runs.directory import RunFiles, locked_run
 from anaphora.settings.model.encoder import about_weights
 from anaphora.settings.run import Config, from_plain
@@ -149,8 +148,7 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
             for _job, run in started:
                 run.cancel()
         elif isinstance(error, KeyboardInterrupt):
-            notice = _("{jobs} jobs are still queued or running; the same command waits for them again")
-            say(notice.format(jobs=len(started)))
+            say("{jobs} jobs are still queued or running; the same command waits for them again", jobs=len(started))
         raise
 
 
@@ -221,7 +219,7 @@ class StudyProgress:
         self._from_start = {job.directory for job in to_train if not RunFiles(job.directory).config.exists()}
         self._begun: dict[Path, float] = {}
         phrase = N_("study {study}, number of runs: {runs}, {at_a_time} at a time")
-        print_phrase(phrase, study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
+        say(phrase, study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
         if plan.train and query.of_runs:
             _print_disk_needed(to_train, plan.side_by_side)
 
@@ -252,7 +250,7 @@ class StudyProgress:
             self.timed_seconds += seconds
         left = self._seconds_left()
         has_estimate = left is not None and bool(self._steps_left)
-        print_phrase(
+        say(
             N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration}); about {left} left")
             if has_estimate
             else N_("{ended} of {runs}  {cell}, seed {seed}: {outcome} ({duration})"),
@@ -309,11 +307,9 @@ def _steps_done(job: Job) -> int:
 
 def _print_disk_needed(to_train: Sequence[Job], side_by_side: int) -> None:
     left = [weights_bytes(job.config) for job in to_train]
-    print_phrase(
-        N_(
-            "disk      about {weights} for the weights of the runs that are left ({runs}), and at most {more} more "
-            "while they train"
-        ),
+    say(
+        "disk      about {weights} for the weights of the runs that are left ({runs}), and at most {more} more "
+        "while they train",
         weights=format_bytes(sum(left)),
         runs=len(left),
         more=format_bytes(_CHECKPOINT_COPIES * sum(sorted(left)[-side_by_side:])),

@@ -10,12 +10,11 @@ from anaphora.base.console import console, headed_table, say
 from anaphora.base.device import torch_device
 from anaphora.base.errors import UserError
 from anaphora.base.files import OTHER_FOLDER, check_writable, locked_directory, write_csv, write_json
-from anaphora.base.translation import N_, _, interface_language, pgettext, spoken_in
+from anaphora.base.translation import _, interface_language, pgettext, spoken_in
 from anaphora.data.store import files_read
 from anaphora.report.figures.files import save_figure
 from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
-from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import label, language_name, language_names
 from anaphora.runs.directory import RunFiles
 from anaphora.settings.run import read_config, same_settings
@@ -99,11 +98,11 @@ def write_study(plan: StudyPlan, study: Study) -> None:
     with spoken_in(interface_language()):
         for line in terminal_report(study):
             console.print(line, soft_wrap=isinstance(line, str))
-    print_phrase(N_("numbers   {path}"), path=root / "study.json")
+    say("numbers   {path}", path=root / "study.json")
     for page in pages.values():
-        print_phrase(N_("page      {path}"), path=root / page)
+        say("page      {path}", path=root / page)
     for index in indexes.values():
-        print_phrase(N_("all       {path}"), path=root.parent / index)
+        say("all       {path}", path=root.parent / index)
 
 
 def run_jobs(plan: StudyPlan, jobs: Sequence[Job], query: Query) -> None:
@@ -178,11 +177,11 @@ def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query)
         or current.get(_items_of(job), record.measured_on) != record.measured_on
     }
     if outdated:
-        notice = _(
+        say(
             "not shown: {cells}, measured on other items or by other code than the runs of this command; "
-            "'only=[{cells}]' measures again"
+            "'only=[{cells}]' measures again",
+            cells=",".join(dict.fromkeys(outdated.values())),
         )
-        say(notice.format(cells=",".join(dict.fromkeys(outdated.values()))))
     return [
         RunRecord(cell=job.cell, seed=job.seed, status="unfinished") if job.directory in outdated else record
         for job, record in zip(jobs, records, strict=True)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from anaphora.base.console import say
 from anaphora.base.errors import UserError, pip_install
 from anaphora.base.files import read_json, write_json
-from anaphora.base.translation import _
 from anaphora.runs.processes import until_requeued
 from anaphora.studies.grid import Job
 from anaphora.studies.jobs import encode_job, run_encoded
@@ -125,8 +124,11 @@ class Cluster:
                     outdated.append(found)
         _cancel(outdated)
         fresh = [job for job in jobs if _name(job) not in by_run]
-        notice = _("{fresh} jobs are submitted, {earlier} of an earlier command are still at work")
-        say(notice.format(fresh=len(fresh), earlier=len(by_run)))
+        say(
+            "{fresh} jobs are submitted, {earlier} of an earlier command are still at work",
+            fresh=len(fresh),
+            earlier=len(by_run),
+        )
         if fresh:
             for job in fresh if self.plan.train else []:
                 (job.directory / FAILURE_FILE).unlink(missing_ok=True)  # left by the previous attempt
@@ -183,8 +185,7 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
 def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
     """Cancel jobs and wait until they have ended, because a running job locks the directory of its run."""
     if outdated:
-        notice = _("{jobs} jobs of an earlier command have other settings or measures and are cancelled")
-        say(notice.format(jobs=len(outdated)))
+        say("{jobs} jobs of an earlier command have other settings or measures and are cancelled", jobs=len(outdated))
     for job in outdated:
         job.cancel(check=False)
     while not all(job.done() for job in outdated):

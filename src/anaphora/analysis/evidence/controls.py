@@ -22,7 +22,7 @@ from anaphora.analysis.scores.summary import summarise
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json
-from anaphora.base.translation import N_, _
+from anaphora.base.translation import N_
 from anaphora.data.example import Example
 from anaphora.runs.directory import Run
 from anaphora.settings.model.attention import Uniform, heads_of
@@ -245,12 +245,15 @@ def current(run: Run, split: str, stored: Mapping[str, Control | None], about: M
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:
-        notice = _(
-            "{path}: measured on other weights or items, or by other code; anaphora controls run={run} split={split} "
-            "'controls=[{controls}]' measures again"
-        )
         path = controls_path(run.directory, split)
-        say(notice.format(path=path, run=run.argument, split=split, controls=",".join(outdated)))
+        say(
+            "{path}: measured on other weights or items, or by other code; anaphora controls run={run} split={split} "
+            "'controls=[{controls}]' measures again",
+            path=path,
+            run=run.argument,
+            split=split,
+            controls=",".join(outdated),
+        )
     kept = [name for name in stored if name in CONTROLS or name not in outdated]
     return {name: None if name in outdated else stored[name] for name in kept}
 
@@ -260,7 +263,7 @@ def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
     try:
         return read(directory, split)
     except UserError as error:
-        say(_("damaged: {error}").format(error=error))
+        say("damaged: {error}", error=error)
         return dict.fromkeys(CONTROLS)
 
 

@@ -169,7 +169,7 @@ class MeasuredModel:
             subject = run_subject(headline.run, testable_items(self.examples))
             return causal_tests(subject, headline.head, ranked_heads(headline.development), by_map, self.progress)
         except UserError as error:
-            say(_("no causal tests: {reason}").format(reason=error.translated()))
+            say("no causal tests: {reason}", reason=error.translated())
             return None
 
 

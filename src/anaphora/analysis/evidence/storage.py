@@ -21,7 +21,6 @@ from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import file_digest, read_json, stored_settings, write_csv, write_json, write_text
 from anaphora.base.language import LANGUAGES
-from anaphora.base.translation import _
 from anaphora.data.records import write_parquet
 from anaphora.runs.directory import Run
 from anaphora.runs.published import CALIBRATION
@@ -193,7 +192,7 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
-        say(_("{error}; it is measured anew").format(error=error))
+        say("{error}; it is measured anew", error=error)
         return None
 
 
@@ -209,11 +208,11 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
         if stored is not None and _matches(stored, evidence, headline):
             evidence = replace(stored, **{name: getattr(evidence, name) for name in _SCORE_PARTS})
         elif stored is not None and stored.provenance is not None:
-            note = _(
+            say(
                 "{path}: the evidence of the last report is removed, because it was measured with other settings, "
-                "items, weights or code than these scores; anaphora report measures it again"
+                "items, weights or code than these scores; anaphora report measures it again",
+                path=metrics_path(folder, headline.split),
             )
-            say(note.format(path=metrics_path(folder, headline.split)))
     write_measurement(headline, folder, evidence)
 
 

@@ -22,13 +22,13 @@ from anaphora.api.scoring import read_splits, score_on, unread_by, why_untested
 from anaphora.base.console import Progress, say, working
 from anaphora.base.errors import UserError
 from anaphora.base.files import OTHER_FOLDER, read_json, write_csv, write_json
-from anaphora.base.translation import N_, _, in_language_of_messages, spoken_in
+from anaphora.base.translation import _, in_language_of_messages, spoken_in
 from anaphora.commands.parts.shared import data_settings, identity, open_models
 from anaphora.hf.reader import TransformersModel
 from anaphora.report.page.atlas.entries import AtlasEntry
 from anaphora.report.page.atlas.page import atlas_rows, write_atlas
 from anaphora.report.page.elements import table_of
-from anaphora.report.terminal import print_phrase, print_text_table
+from anaphora.report.terminal import print_text_table
 from anaphora.runs.directory import claimed, locked_run
 from anaphora.runs.items import EvaluationSplits, analysis_code_digest, weights_digest
 from anaphora.settings.data import CoreferenceCorpus, Data, Gap
@@ -75,8 +75,8 @@ def draw_atlas(settings: Report) -> Path:
     print_models(entries)
     for entry in entries:
         if entry.untested:
-            say(_("no causal tests: {reason}").format(reason=entry.untested))
-    print_phrase(N_("atlas     {path}"), path=page)
+            say("no causal tests: {reason}", reason=entry.untested)
+    say("atlas     {path}", path=page)
     return page
 
 
@@ -160,7 +160,7 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
     except FileNotFoundError:
         stored = None
     except UserError as error:
-        say(_("{error}; it is measured anew").format(error=error))
+        say("{error}; it is measured anew", error=error)
         stored = None
     if stored is None or stored["about"] != asdict(about):
         stored = {"about": asdict(about), "rows": measure()}

@@ -27,7 +27,7 @@ from anaphora.base.checks import FIGURE_FORMATS
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import locked_directory, write_csv, write_json
-from anaphora.base.translation import N_, _, spoken_in
+from anaphora.base.translation import _, spoken_in
 from anaphora.commands.parts.shared import holds_other_run
 from anaphora.data.example import Example
 from anaphora.data.tokens.words import UnreadMentions
@@ -39,7 +39,6 @@ from anaphora.report.page.offline import other_pages, page_names, page_suffixes,
 from anaphora.report.page.sections import FIGURES
 from anaphora.report.page.write import write_report
 from anaphora.report.tables import divergence_rows, every_table
-from anaphora.report.terminal import print_phrase
 from anaphora.report.wording import language_name
 from anaphora.runs.directory import Run, training_record
 
@@ -240,15 +239,15 @@ def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     try:
         rows = divergences({of_run.headline.run.name: of_run.headline for of_run in evidence})
     except UserError as error:
-        say(_("the runs’ rows are not compared: {reason}").format(reason=error.translated()))
+        say("the runs’ rows are not compared: {reason}", reason=error.translated())
         return []
     for row in rows:
         values = {"run": row.run, "other": row.other, "spoken": language_name(row.language)}
         if row.divergence is None:
-            print_phrase(N_("rows of {run} and {other}, {spoken}: –"), **values)
+            say("rows of {run} and {other}, {spoken}: –", **values)
         else:
-            print_phrase(
-                N_("rows of {run} and {other}, {spoken}: {bits} bits apart (1 is no word in common)"),
+            say(
+                "rows of {run} and {other}, {spoken}: {bits} bits apart (1 is no word in common)",
                 **values,
                 bits=f"{row.divergence:.3f}",
             )

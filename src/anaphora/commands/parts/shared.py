@@ -25,7 +25,6 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.files import OTHER_FOLDER, check_new, stored_settings, write_csv
 from anaphora.base.hub import HUB_PREFIX
-from anaphora.base.translation import _
 from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.corpora.division import path_digest
 from anaphora.data.example import Example
@@ -97,9 +96,10 @@ def print_unread(unread: UnreadMentions | None) -> None:
     """Print the pronouns and candidates that are not in the model's vocabulary, if any."""
     if unread is not None:
         say(
-            _("{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}").format(
-                items=unread.items, all=unread.of, words=unread.listed
-            )
+            "{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}",
+            items=unread.items,
+            all=unread.of,
+            words=unread.listed,
         )
 
 
@@ -116,10 +116,11 @@ def print_weak_choice(measurement: Measurement) -> None:
     lucky = heads * float(np.prod(main.chance))
     if lucky >= _LUCKY_HEADS:
         say(
-            _(
-                "the head was chosen on {items} items of the development split: by chance alone, about {lucky} of "
-                "{heads} heads would pick the antecedent in all of them; choose it on more (data.dev_share, items)"
-            ).format(items=len(main.examples), lucky=format_number(lucky, 1), heads=heads)
+            "the head was chosen on {items} items of the development split: by chance alone, about {lucky} of "
+            "{heads} heads would pick the antecedent in all of them; choose it on more (data.dev_share, items)",
+            items=len(main.examples),
+            lucky=format_number(lucky, 1),
+            heads=heads,
         )
 
 
@@ -286,7 +287,7 @@ def write_table(settings: Any, rows: Sequence[Mapping[str, Any]]) -> None:
     if settings.output:
         check_table(settings)
         write_csv(Path(settings.output), rows)
-        say(_("table {path}").format(path=settings.output))
+        say("table {path}", path=settings.output)
 
 
 def load_runs(names: Sequence[str], device: Device) -> list[Run]:
@@ -337,8 +338,12 @@ def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
     lengths = [len(tokens.ids) for tokens in run.tokenizer.encode_batch(texts)]
     seconds = passes * attention_seconds(lengths, run.config.model.layers, run.config.model.width)
     if seconds >= _LONG_WAIT:
-        message = _("Long texts: {texts}, up to {tokens} tokens. They take about {duration} on this machine.")
-        say(message.format(texts=len(texts), tokens=f"{max(lengths):,}", duration=duration_text(seconds)))
+        say(
+            "Long texts: {texts}, up to {tokens} tokens. They take about {duration} on this machine.",
+            texts=len(texts),
+            tokens=f"{max(lengths):,}",
+            duration=duration_text(seconds),
+        )
 
 
 def is_of_transformers(name: str) -> bool:

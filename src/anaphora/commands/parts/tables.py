@@ -13,9 +13,9 @@ from anaphora.analysis.maps.capture import no_pronoun_answers
 from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
-from anaphora.base.console import console, print_table, wrapped
+from anaphora.base.console import console, print_table, say, wrapped
 from anaphora.base.errors import UserError
-from anaphora.base.translation import N_, _, in_language_of_messages, pgettext
+from anaphora.base.translation import _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
 from anaphora.data.store import load as load_corpus
 from anaphora.report import wording
@@ -28,7 +28,7 @@ from anaphora.report.numbers import (
     shown_interval,
 )
 from anaphora.report.stored import stored_sentence
-from anaphora.report.terminal import print_phrase, print_undecided, typed_names
+from anaphora.report.terminal import print_undecided, typed_names
 
 if TYPE_CHECKING:
     from anaphora.runs.directory import Run
@@ -58,8 +58,8 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
     """Print the number of items of a split that are also in another split, unless it is 0."""
     if shared := shared_questions(items, others):
         names = {"split": _split_name(split), "other": _split_name(other)}
-        print_phrase(
-            N_("in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)"),
+        say(
+            "in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)",
             shared=shared,
             items=len(items),
             **names,
@@ -83,8 +83,8 @@ def print_trained_items(run: Run, data: Data | None, items: Sequence[Question], 
     if is_own:
         print_shared_items(items, split, trained, "train")
     elif shared := shared_questions(items, trained):
-        print_phrase(
-            N_("seen in training: {shared} of {items} items of {split} are training items of {run}"),
+        say(
+            "seen in training: {shared} of {items} items of {split} are training items of {run}",
             shared=shared,
             items=len(items),
             split=_split_name(split),
@@ -99,10 +99,8 @@ def print_contradictions(count: int, split: str) -> None:
     Such an item has the same text and the same pronoun as another item of the split, but a different antecedent.
     """
     if count:
-        print_phrase(
-            N_(
-                "contradictions: {count} items of {split} have the text and pronoun of another item, but another answer"
-            ),
+        say(
+            "contradictions: {count} items of {split} have the text and pronoun of another item, but another answer",
             count=count,
             split=_split_name(split),
         )
@@ -151,11 +149,9 @@ def print_fitted_here(data: str, split: str) -> None:
 
     The calibration error after temperature scaling is therefore not an estimate for unseen items.
     """
-    print_phrase(
-        N_(
-            "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
-            "unseen items"
-        ),
+    say(
+        "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
+        "unseen items",
         data=data,
         split=_split_name(split),
     )
@@ -164,8 +160,8 @@ def print_fitted_here(data: str, split: str) -> None:
 @in_language_of_messages
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
     """Print the perplexity and the number of masked tokens."""
-    print_phrase(
-        N_("{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}"),
+    say(
+        "{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}",
         run=run,
         split=_split_name(split),
         tokens=tokens,

@@ -28,7 +28,6 @@ from anaphora.base.code import code_digest
 from anaphora.base.console import say
 from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_text
-from anaphora.base.translation import _
 from anaphora.data.example import Example, to_record
 from anaphora.data.grouping import indices_by
 from anaphora.data.store import cache_folder
@@ -84,7 +83,7 @@ def _learned_once(
         try:
             _write(keys[number], shortcuts)
         except UserError as error:  # the results are complete without the file
-            say(_("{error}; the shortcuts will be learned again the next time").format(error=error))
+            say("{error}; the shortcuts will be learned again the next time", error=error)
     return [stored for stored in results if stored is not None]
 
 
