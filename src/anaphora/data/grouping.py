@@ -26,13 +26,13 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
     return indices
 
 
-def portions(sizes: Iterable[int], most: int) -> list[list[int]]:
+def portions(sizes: Iterable[float], most: float) -> list[list[int]]:
     """Divide the indices of items with the given sizes into consecutive portions.
 
     The sizes of a portion's items sum to at most `most`; an item larger than `most` is a portion by itself.
     """
     together: list[list[int]] = []
-    held = 0
+    held = 0.0
     for index, size in enumerate(sizes):
         held += size
         if not together or held > most:

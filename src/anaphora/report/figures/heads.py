@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 from anaphora.analysis.evidence.evidence import DEVELOPMENT
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _
+from anaphora.data.grouping import portions
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text
 from anaphora.report.figures.sheet import (
     Heading,
     Sheet,
     draw_colour_bar,
-    filled_lines,
     finite_array,
     spread_labels,
     text_width,
@@ -217,7 +217,7 @@ def head_grids_figure(
                                      for text in (grid.name, grid.note))), cell * each.shape[0])
         for grid, each in zip(grids, values, strict=True)
     ]  # fmt: skip
-    lines = filled_lines([width + gap for width, _ in sizes], _WIDEST - left - right + gap)
+    lines = portions([width + gap for width, _ in sizes], _WIDEST - left - right + gap)
     tall = [max(sizes[number][1] for number in line) for line in lines]
     heading = Heading(title, None, _blank_note(values))
     across = max(sum(sizes[number][0] for number in line) + gap * (len(line) - 1) for line in lines)

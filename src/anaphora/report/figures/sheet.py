@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from anaphora.base.errors import UserError
 from anaphora.base.language import lines_within
 from anaphora.base.translation import _
+from anaphora.data.grouping import portions
 from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, font_families
 from anaphora.report.figures.style import figure_style
@@ -237,22 +238,11 @@ def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> 
         names: text of each entry, by name.
         symbol_width: width of an entry's symbol with its gaps, in inches.
         room: width of a line in inches; a wider entry gets a line of its own.
+
+    Without entries, there is one empty line.
     """
     widths = [text_width(drawable_text(text), style.SMALL) + symbol_width for text in names.values()]
-    return [[list(names)[index] for index in line] for line in filled_lines(widths, room)]
-
-
-def filled_lines(widths: Sequence[float], room: float) -> list[list[int]]:
-    """Return the indices of the items on each line of `room` inches; a wider item gets a line of its own."""
-    lines: list[list[int]] = [[]]
-    used = 0.0
-    for index, width in enumerate(widths):
-        if lines[-1] and used + width > room:
-            lines.append([])
-            used = 0.0
-        lines[-1].append(index)
-        used += width
-    return lines
+    return [[list(names)[index] for index in line] for line in portions(widths, room) or [[]]]
 
 
 @lru_cache(maxsize=4096)
