@@ -13,15 +13,15 @@ from typing import Any
 from anaphora.base.errors import UserError
 
 
-def between(name: str, value: float, low: float, high: float) -> None:
-    """Check that a number is in [low, high)."""
-    if not low <= value < high:
+def between(name: str, value: float | None, low: float, high: float) -> None:
+    """Check that a number, unless it is None, is in [low, high)."""
+    if value is not None and not low <= value < high:
         raise UserError(f"{name} ({value}) must be at least {low:g} and below {high:g}")
 
 
-def at_least(name: str, value: float, low: float) -> None:
-    """Check that a number is at least `low`."""
-    if value < low:
+def at_least(name: str, value: float | None, low: float) -> None:
+    """Check that a number, unless it is None, is at least `low`."""
+    if value is not None and value < low:
         raise UserError(f"{name} ({value}) must be at least {low:g}")
 
 
@@ -75,8 +75,8 @@ def file_ending(name: str, path: str | Path, *endings: str) -> None:
         raise UserError(f"{name} ({path}) must end in one of {', '.join(endings)}")
 
 
-def thread_count(name: str, value: int) -> None:
-    """Check that a number of threads is from 1 to 1024; many thousands of threads crash the process."""
+def thread_count(name: str, value: int | None) -> None:
+    """Check that a number of threads, unless it is None, is 1 to 1024; many thousands of them crash the process."""
     between(name, value, 1, 1025)
 
 

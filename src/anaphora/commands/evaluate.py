@@ -15,12 +15,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anaphora.analysis.results.typed_json import table_row
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.errors import UserError
 from anaphora.base.files import write_csv, write_json
 from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import RunHead
 from anaphora.data.grouping import indices_by
+from anaphora.data.text import evenly_sampled
 from anaphora.settings.data import SPLITS, LabelledText, TextCorpus
 from anaphora.settings.model.prediction import Label, NoPrediction
 
@@ -53,8 +55,7 @@ class Evaluation(RunHead):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.folds is not None:
-            at_least("folds", self.folds, 2)
+        at_least("folds", self.folds, 2)
         if self.calibrate is not None:
             one_of("calibrate", self.calibrate, SPLITS)
         if self.calibrate == self.split:
@@ -229,11 +230,9 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
     Raises:
         UserError: the split has no texts, the run's task does not fit the data, or a text is too long for the model.
     """
-    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import say, working
     from anaphora.commands.parts.tables import print_label_accuracy, print_perplexity
-    from anaphora.data.text import evenly_sampled
     from anaphora.runs.items import corpus_of
 
     source = settings.data or run.config.data
@@ -313,7 +312,6 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
         UserError: a run does not predict antecedents, the data have no pronouns with candidates, no item is left, a
             factor is unknown, the factor `contrast` does not have two values, or a text is too long for a model.
     """
-    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import task_accuracy
     from anaphora.base.console import say, working
     from anaphora.commands.parts.tables import print_answers
@@ -359,11 +357,9 @@ def compare_labels(runs: Sequence[Run], settings: Evaluation) -> list[dict[str, 
         UserError: a setting is only for pronouns with candidates, the split has no texts, or a run's training items
             have changed.
     """
-    from anaphora.analysis.results.typed_json import table_row
     from anaphora.analysis.tasks import labels as classification
     from anaphora.base.console import working
     from anaphora.commands.parts.tables import print_labels
-    from anaphora.data.text import evenly_sampled
     from anaphora.runs.items import check_training_items, corpus_of
 
     for name in ("data", "by", "contrast", "folds"):

@@ -62,9 +62,8 @@ class Explanation(Overwriting):
             one_of("interface_language", self.interface_language, LANGUAGES)
         if not 0 <= self.digits <= 15:
             raise ValueError(f"digits ({self.digits}) must be from 0 to 15")
-        for name in ("layer", "head"):
-            if getattr(self, name) is not None:
-                at_least(name, getattr(self, name), 0)
+        at_least("layer", self.layer, 0)
+        at_least("head", self.head, 0)
         if self.example == "list":
             self._check_only_listed()
         if self.shown_as == "json" and self.digits != Explanation.digits:

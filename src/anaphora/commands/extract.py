@@ -18,6 +18,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import SentenceOrItems
+from anaphora.data.text import Text
 from anaphora.settings.data import Data, TextCorpus
 
 if TYPE_CHECKING:
@@ -42,8 +43,7 @@ class Extraction(SentenceOrItems):
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least("memory", self.memory, 1)
-        if self.chunk_tokens is not None:
-            at_least("chunk_tokens", self.chunk_tokens, 2)
+        at_least("chunk_tokens", self.chunk_tokens, 2)
         if self.shard is not None:
             written = re.fullmatch(r"([1-9]\d{0,8})/([1-9]\d{0,8})", self.shard)
             if written is None or int(written[1]) > int(written[2]):
@@ -105,7 +105,6 @@ def extract(settings: Extraction) -> None:
 def _selection(run: Run, settings: Extraction) -> Selection:
     from anaphora.analysis.tasks.extraction import select_items, single_item
     from anaphora.commands.parts.shared import sentence_of
-    from anaphora.data.text import Text
     from anaphora.runs.items import corpus_of
 
     if settings.text is not None:
@@ -130,7 +129,6 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
     from anaphora.analysis.tasks.extraction import Extractor
     from anaphora.base.console import format_bytes, say, working
     from anaphora.data.records import parquet_about, parquet_parts
-    from anaphora.data.text import Text
     from anaphora.report.numbers import duration_text
 
     parts = selection.shard(*settings.part)

@@ -48,8 +48,7 @@ class NameDecisions(Overwriting):
     def __post_init__(self) -> None:
         if self.split is not None:
             one_of("split", self.split, (*SPLITS, "folds"))
-        if self.folds is not None:
-            at_least("folds", self.folds, 2)
+        at_least("folds", self.folds, 2)
         if bool(self.runs) == (self.weights is not None):
             raise ValueError("give either runs=[...] (fine-tuned) or weights=... (heads without fine-tuning)")
         if self.exchanged and not self.runs:

@@ -101,8 +101,7 @@ class ExternalCorpus(Data):
         for name, share in (("dev_share", self.dev_share), ("test_share", self.test_share)):
             if not 0 <= share <= 1:
                 raise UserError(f"data.{name} ({share}) must be from 0 to 1")
-        if self.folds is not None:
-            checks.at_least("data.folds", self.folds, 2)
+        checks.at_least("data.folds", self.folds, 2)
         if not 0 <= self.fold < (self.folds or 1):
             raise UserError(f"data.fold ({self.fold}) must be at least 0 and below data.folds ({self.folds})")
         if (shares := self.dev_share + self.test_share) > 1 + 1e-9:

@@ -169,8 +169,7 @@ class Config:
                 )
         if self.optimizer.value_curriculum.end:
             self._check_value_curriculum()
-        if self.optimizer.frozen_layers is not None:
-            checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, self.model.layers + 1)
+        checks.between("optimizer.frozen_layers", self.optimizer.frozen_layers, 0, self.model.layers + 1)
         prediction, heads = self.task.prediction, attention_settings.heads_of(self.model.attention)
         readers: list[tuple[str, list[int], str, list[int]]] = []  # settings of layers and heads, with their values
         if self.task.supervision.weight:

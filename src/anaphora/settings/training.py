@@ -234,9 +234,8 @@ class Trainer:
         for name in self.loggers:
             one_of("trainer.loggers", name, ("tensorboard", "csv", "wandb", "mlflow"))
         at_least("trainer.pictures", self.pictures, 0)
-        for name, value in (("limit_steps", self.limit_steps), ("limit_items", self.limit_items)):
-            if value is not None:
-                at_least(f"trainer.{name}", value, 1)
+        at_least("trainer.limit_steps", self.limit_steps, 1)
+        at_least("trainer.limit_items", self.limit_items, 1)
 
 
 class WithoutEffect(NamedTuple):

@@ -223,10 +223,8 @@ class StudyPlan:
         one_of("interface_language", self.interface_language, (*LANGUAGES, "both"))
         one_of("executor", self.executor, ("here", "slurm"))
         at_least("side_by_side", self.side_by_side, 1)
-        if self.threads is not None:
-            thread_count("threads", self.threads)
-        if self.items is not None:
-            at_least("items", self.items, 1)
+        thread_count("threads", self.threads)
+        at_least("items", self.items, 1)
         if not 0 <= self.solved <= 1:
             raise UserError(f"solved ({self.solved}) must be from 0 to 1")
         if self.minutes is not None and self.minutes <= 0:

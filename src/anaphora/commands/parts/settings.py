@@ -32,8 +32,7 @@ class RunItems(Overwriting):
 
     def __post_init__(self) -> None:
         one_of("split", self.split, SPLITS)
-        if self.items is not None:
-            at_least("items", self.items, 1)
+        at_least("items", self.items, 1)
 
     @property
     def results_name(self) -> str:
