@@ -29,7 +29,7 @@ def headed_table(
 
     `no_wrap` keeps each cell on one line; `options` are those of rich's `Table`.
     """
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, **options)
+    table = Table(title=title, title_justify="left", **{"box": box.SIMPLE_HEAD, **options})
     for heading in texts:
         table.add_column(heading, no_wrap=no_wrap)
     for heading in numbers:

@@ -11,7 +11,7 @@ from rich.table import Table
 from anaphora.base.console import headed_table
 from anaphora.base.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
-from anaphora.report.numbers import NOT_MEASURED, format_percent, shown_interval
+from anaphora.report.numbers import NOT_MEASURED, format_percent, interval_of, shown_interval
 from anaphora.report.wording import head_name, label, mention_type_names, selector_names, split_names
 
 Rows = Sequence[Mapping[str, Any]]
@@ -167,12 +167,6 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
     """Return the first table row with the given values in the columns named by the keywords; None if there is none."""
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
-
-
-def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float] | None:
-    """Return the interval in the columns `prefix` + "low" and "high" of a table row; None if there is none."""
-    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
-    return None if low is None or high is None else (low, high)
 
 
 def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:

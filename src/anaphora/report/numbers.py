@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from anaphora.base.translation import _
 
@@ -39,6 +39,12 @@ def format_percent(share: float | None, span: Sequence[float] | None = None) -> 
 def format_short_percent(share: float) -> str:
     """Return a share (0 to 1) in percent, without decimals below 99.5; only 1 gives "100", and 0.996 gives "99.6"."""
     return f"{min(100 * share, 99.9):.1f}" if 0.995 <= share < 1 else with_minus(f"{100 * share:.0f}")
+
+
+def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float] | None:
+    """Return the interval in the columns `prefix` + "low" and "high" of a table row; None if there is none."""
+    low, high = row[f"{prefix}low"], row[f"{prefix}high"]
+    return None if low is None or high is None else (low, high)
 
 
 def shown_interval(span: Sequence[float | None] | None) -> tuple[float, float] | None:

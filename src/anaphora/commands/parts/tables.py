@@ -13,7 +13,7 @@ from anaphora.analysis.maps.capture import no_pronoun_answers
 from anaphora.analysis.scores.calibration import LanguageCalibration
 from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM, OWN_FOLDS_SUFFIX
-from anaphora.base.console import console, print_table, say, wrapped
+from anaphora.base.console import console, headed_table, print_table, say, wrapped
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _, in_language_of_messages, pgettext
 from anaphora.data.example import Question, shared_questions
@@ -24,6 +24,7 @@ from anaphora.report.numbers import (
     format_number,
     format_percent,
     format_range,
+    interval_of,
     left_out_note,
     shown_interval,
 )
@@ -133,13 +134,11 @@ def print_answer_note(run: Run, answers: Answers | None) -> None:
 def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration]) -> None:
     """Print the expected calibration error for each language, before and after temperature scaling."""
     title = _("{run}: expected calibration error, {split} split").format(run=run, split=_split_name(split))
-    table = Table(title=title, title_justify="left")
-    table.add_column(_("language"))
-    for column in (_("items"), _("temperature"), _("before"), _("after")):
-        table.add_column(column, justify="right")
+    numbers = (_("items"), _("temperature"), _("before"), _("after"))
+    table = headed_table(title, [_("language")], numbers, box=box.HEAVY_HEAD)
     for row in rows:
-        numbers = f"{row.temperature:.3f}", f"{row.before:.3f}", f"{row.after:.3f}"
-        table.add_row(wording.language_name(row.language), str(row.items), *numbers)
+        values = f"{row.temperature:.3f}", f"{row.before:.3f}", f"{row.after:.3f}"
+        table.add_row(wording.language_name(row.language), str(row.items), *values)
     console.print(table)
 
 
@@ -194,7 +193,7 @@ def print_labels(rows: Sequence[Mapping[str, Any]], data: str, split: str, runs:
     table = _empty_table(title, ("policy", "texts", "accuracy", "runs", "encoder_minus"), ("policy",))
     for number, row in enumerate(rows):
         spread = "" if row["lowest"] is None else format_range(row["lowest"], row["highest"])
-        accuracy = percent_cell(row, "accuracy", ("low", "high"))
+        accuracy = format_percent(row["accuracy"], interval_of(row))
         difference = percent_cell(row, "first_minus") if number else ""
         table.add_row(policy_name(row["policy"]), str(row["texts"]), accuracy, spread, difference)
     print_table(table)
@@ -212,17 +211,14 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
     compared = "contrast" in rows[0]
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("", _heading("policy")):
-        table.add_column(heading, no_wrap=True)
     columns = {"items": True, "accuracy": True, "runs": several, "minimal_pairs": True, "decisions": undecided}
     columns |= {"silent": any(row["silent"] for row in rows), "model_minus": True, "contrast": compared}
-    for name in [name for name, is_shown in columns.items() if is_shown]:
-        table.add_column(_heading(name), justify="right", no_wrap=True)
+    shown = [name for name, is_shown in columns.items() if is_shown]
+    table = headed_table(title, ("", _heading("policy")), map(_heading, shown), no_wrap=True)
     for row in rows:
         cells = {
             "items": str(row["items"]),
-            "accuracy": percent_cell(row, "accuracy", ("low", "high")),
+            "accuracy": format_percent(row["accuracy"], interval_of(row)),
             "runs": "" if row["lowest"] is None else format_range(row["lowest"], row["highest"]),
             "minimal_pairs": format_percent(row["minimal_pair_accuracy"]),
             "decisions": percent_cell(row, "decision_accuracy"),
@@ -234,7 +230,7 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
         table.add_row(
             value_cell("value", row["value"]) if row["value"] else without,
             policy_name(row["policy"]),
-            *(cells[name] for name, is_shown in columns.items() if is_shown),
+            *(cells[name] for name in shown),
         )
     print_table(table)
     _print_left_out_note((row["low"], row["high"]) for row in rows if row["policy"] == MODEL)
@@ -245,13 +241,9 @@ def _print_left_out_note(spans: Iterable[tuple[float | None, float | None]]) -> 
         console.print(wrapped(note, console.width))
 
 
-def percent_cell(row: Mapping[str, Any], name: str, ends: tuple[str, str] | None = None) -> str:
-    """Format the share `row[name]`, from 0 to 1, in percent with its confidence interval, if it has one.
-
-    `ends` are the columns with the bounds, by default "<name>_low" and "<name>_high".
-    """
-    low, high = (row[end] for end in ends or (f"{name}_low", f"{name}_high"))
-    return format_percent(row[name], None if low is None or high is None else (low, high))
+def percent_cell(row: Mapping[str, Any], name: str) -> str:
+    """Format the share `row[name]`, from 0 to 1, in percent with its interval (`interval_of`), if it has one."""
+    return format_percent(row[name], interval_of(row, f"{name}_"))
 
 
 @in_language_of_messages

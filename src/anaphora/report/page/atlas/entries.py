@@ -16,8 +16,15 @@ from anaphora.analysis.results.scores import ALL, Cell
 from anaphora.analysis.results.typed_json import Interval
 from anaphora.base.translation import N_, _, pgettext
 from anaphora.data.tokens.words import UnreadMentions
-from anaphora.report.antecedents import RULES, Rows, interval_of, row_of
-from anaphora.report.numbers import format_count, format_number, format_percent, format_points, shown_interval
+from anaphora.report.antecedents import RULES, Rows, row_of
+from anaphora.report.numbers import (
+    format_count,
+    format_number,
+    format_percent,
+    format_points,
+    interval_of,
+    shown_interval,
+)
 from anaphora.report.wording import (
     baseline_names,
     head_name,

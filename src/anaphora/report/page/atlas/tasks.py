@@ -11,11 +11,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from anaphora.base.translation import _, pgettext
-from anaphora.report.antecedents import FORM_COLUMNS, RULES, interval_of, row_of, share_and_head
+from anaphora.report.antecedents import FORM_COLUMNS, RULES, row_of, share_and_head
 from anaphora.report.figures import style
 from anaphora.report.figures.panels import Mark, Marks, panel_figure, row_below
 from anaphora.report.figures.style import figure_style
-from anaphora.report.numbers import format_count, format_number, format_percent
+from anaphora.report.numbers import format_count, format_number, format_percent, interval_of
 from anaphora.report.page.atlas.entries import RULE_POLICIES, AtlasEntry
 from anaphora.report.page.elements import FigureElement, NoteElement, PageElement, TableElement, table_of
 from anaphora.report.wording import label, mention_type_names, name_policy_names, selector_names
