@@ -102,15 +102,13 @@ class Corpus:
 
     def groups(self, split: str) -> list[str]:
         """Return the group of each item, a key shared by items that must stay in the same split; "" without a group."""
-        groups: list[str] = self._table(split).column("group").to_pylist()
-        return groups
+        return list(self._table(split).column("group").to_pylist())
 
     def characters(self, split: str) -> NDArray[np.int64]:
         """Return the number of characters of each text of a split: (N,); raise UserError for an unknown split."""
         from pyarrow import compute
 
-        lengths: NDArray[np.int64] = compute.utf8_length(self._table(split).column("text")).to_numpy().astype(np.int64)
-        return lengths
+        return np.asarray(compute.utf8_length(self._table(split).column("text")), dtype=np.int64)
 
     @property
     def asks_about_pronouns(self) -> bool:
@@ -154,8 +152,7 @@ class Corpus:
 
     def _columns(self, split: str, names: Sequence[str], numbers: Sequence[int] | None) -> list[pyarrow.ChunkedArray]:
         table = self._pronoun_table(split).select(names)
-        columns: list[pyarrow.ChunkedArray] = (table if numbers is None else rows_of(table, numbers)).columns
-        return columns
+        return list((table if numbers is None else rows_of(table, numbers)).columns)
 
     def _pronoun_table(self, split: str) -> pyarrow.Table:
         table = self._table(split)
