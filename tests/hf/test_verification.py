@@ -83,7 +83,9 @@ def test_a_model_that_a_text_changes_reads_each_text_from_the_same_state_and_is_
     tokens, maps = opened.maps(TEXTS[0])
     for shown, used in zip(maps, oracle.run(copy.deepcopy(model), tokens.ids).squares, strict=True):
         np.testing.assert_allclose(shown, used.maps(len(tokens.ids))[0], atol=1e-5)
-    with pytest.raises(UserError, match="0 blocks attend in this text, but 2 in one that was tried") as caught:
+    with pytest.raises(
+        UserError, match="0 blocks attend in this text, but 2 in one that was tried"
+    ) as caught:
         opened.maps("Anna left. " * 250)
     assert "\n" not in str(caught.value)
     assert model.attention_type == "block_sparse" and torch.equal(model(long).last_hidden_state, before)
@@ -246,6 +248,17 @@ def test_half_precision_is_read(family: str, dtype: torch.dtype) -> None:
     np.testing.assert_allclose(maps.weights.sum(axis=-1), 1, atol=0.02)
     (record,) = open_model(model, tokenizer()).records([EXAMPLE])
     assert record.weights.shape == (2, 4, 11)
+
+
+@pytest.mark.parametrize(
+    ("family", "layers", "dtype"),
+    [("bert", 12, torch.float16), ("bert", 12, torch.bfloat16), ("llama", 12, torch.bfloat16)],
+)
+def test_deep_models_in_half_precision_are_edited(family: str, layers: int, dtype: torch.dtype) -> None:
+    """From layer to layer, differences in rounding grow beyond the effect of an edge of small weight."""
+    settings = {**(SIZE if family == "bert" else MIXED), "num_hidden_layers": layers, "initializer_range": 0.1}
+    model = random_model(family, **settings).to(dtype)
+    assert len(open_model(model, tokenizer()).editable.points) == layers
 
 
 def test_an_attention_that_cannot_be_observed_is_compared_with_one_that_can() -> None:
