@@ -170,6 +170,17 @@ def test_a_selection_of_tokens_that_begins_beyond_the_text_of_the_check_is_read(
         np.testing.assert_allclose(shown, used.maps(len(tokens.ids))[0], atol=1e-5)
 
 
+def test_a_selection_of_tokens_by_each_head_that_begins_beyond_the_text_of_the_check_is_read_in_batches() -> None:
+    """Doge selects tokens for each head, and padding may take the place of some."""
+    model = random_model("doge", **MIXED, keep_window_size=16, initializer_range=0.3)
+    opened = open_model(model, tokenizer())
+    tokens = [opened.tokenize(text) for text in (TEXTS[1], TEXTS[1] + TEXTS[0])]
+    length = len(tokens[0].ids)
+    assert 16 < length < len(tokens[1].ids)
+    for layer, used in zip(opened.run(tokens), oracle.run(model, tokens[0].ids).squares, strict=True):
+        torch.testing.assert_close(layer[0, :, :length, :length], used.maps(length)[0], atol=1e-5, rtol=0)
+
+
 Change = Callable[[tuple[Tensor, ...]], Any]
 FALSE_MAPS: dict[str, Change] = {
     "none": lambda _: None,

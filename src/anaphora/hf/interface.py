@@ -44,11 +44,14 @@ class AttentionTap:
     Attributes:
         weights: recorded weights of each layer in order: (Q, H, T) for `queries`, (B, H, T, T) for whole maps; if
             `head` is given, a single tensor with H = 1.
+        has_masks_of_heads: whether a layer had a mask of its own for each head, which may depend on padding: in Doge,
+            each head selects the tokens that a query attends to.
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:
         self.queries, self.head = queries, head
         self.weights: list[Tensor] = []
+        self.has_masks_of_heads = False
         self._left = layers
 
     def attend(
@@ -129,6 +132,7 @@ def _attention(
     scale = 1 / math.sqrt(query.shape[-1]) if scaling is None else scaling
     tap, cap = _ACTIVE.get(), options.get("softcap")
     if tap is not None:
+        tap.has_masks_of_heads |= attention_mask is not None and attention_mask.shape[1] > 1
         mixed = tap.attend(query, key, value, bias, scale, cap)
     else:
         mixed = _mixed(query, key, value, bias, scale, cap, dropout)

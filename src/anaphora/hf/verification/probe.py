@@ -84,6 +84,7 @@ class Probe:
         self._alteration: str | None = None  # attribute of the model that a forward pass changed
         # Rotary angles that depend on the longest text of a batch are written to a buffer in every pass, for instance.
         self._writes_weights = False
+        self._has_masks_of_heads = False
 
     def reading(self) -> MapReading:
         """Return the first method whose maps equal the attention weights applied to the values.
@@ -157,10 +158,11 @@ class Probe:
     def _texts_interact(self, read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether texts of a batch may affect each other; `read` returns the maps of given inputs.
 
-        They do if rotary angles depend on the longest text, if a mixture of experts has a limited capacity, or if
-        numbers are quantised in steps that depend on the whole batch.
+        They do if rotary angles depend on the longest text, if a mixture of experts has a limited capacity, if numbers
+        are quantised in steps that depend on the whole batch, or, perhaps, if each head has a mask of its own.
         """
-        if self._writes_weights or getattr(self.model.config, "expert_capacity", None) is not None:
+        has_capacity = getattr(self.model.config, "expert_capacity", None) is not None
+        if self._writes_weights or self._has_masks_of_heads or has_capacity:
             return True
         kinds = [getattr(module, "rope_type", None) for module in self.model.modules()]
         if any("longrope" in (kind.values() if isinstance(kind, dict) else (kind,)) for kind in kinds):
@@ -280,6 +282,7 @@ class Probe:
                 tap = interface.AttentionTap()
                 with interface.tapped(tap):
                     run_model(self.model, inputs)
+                self._has_masks_of_heads |= tap.has_masks_of_heads
                 return tap.weights
             if inputs is not self.alone:
                 return eager_maps(run_model(self.model, inputs, output_attentions=True))
