@@ -73,6 +73,14 @@ def test_a_band_of_weights_is_refused() -> None:
         anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
 
 
+def test_products_without_any_rows_do_not_hide_why_a_model_is_refused() -> None:
+    """LongT5 has no global token in a short text, and multiplies an empty matrix."""
+    settings = {"d_model": 32, "num_layers": 2, "num_heads": 4, "d_ff": 64, "d_kv": 8, "vocab_size": 120}
+    model = random_model("longt5", **settings, encoder_attention_type="transient-global")
+    with pytest.raises(UserError, match=r"family longt5 have no layers of attention heads whose weights can be"):
+        anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+
+
 def test_a_model_that_a_text_changes_reads_each_text_from_the_same_state_and_is_left_as_it_was() -> None:
     """BigBird switches to full attention for short texts, and computes blocks, which are not maps, for long texts."""
     settings = {**SIZE, "max_position_embeddings": 1024, "block_size": 4, "num_random_blocks": 2}

@@ -74,7 +74,7 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         factors = ((left, right, False), (right.transpose(-2, -1), left.transpose(-2, -1), True))
         for factor, values, transposed in factors:
-            if factor.shape[-1] == self.tokens and factor.min() >= 0:
+            if factor.shape[-1] == self.tokens and bool((factor >= 0).all()):
                 weights, mixed = (one.detach().clone().reshape(-1, *one.shape[-2:]) for one in (factor, values))
                 self.products.append(_Product(place, weights, mixed, transposed))
         return compute(left, right)

@@ -200,7 +200,7 @@ class _Operations(SingleOperations):  # type: ignore[no-untyped-call]
                 weight.copy_(before)
 
     def _observe(self, left: Tensor, right: Tensor) -> None:
-        for factor in (left, right.transpose(-2, -1)):
+        for factor in (left, right.transpose(-2, -1)) if left.numel() and right.numel() else ():
             if factor.shape[-1] != self.tokens or factor.shape[-2] % self.tokens:
                 self.observation.attends_elsewhere |= factor.dim() == 3 and self._is_of_a_softmax(factor)
                 continue
