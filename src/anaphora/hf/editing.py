@@ -214,7 +214,10 @@ def edited_attention(
     ):
         yield attention
     if len(attention.weights) != len(points):
-        raise UserError(f"{len(attention.weights)} blocks attend in this text, but {len(points)} in one that was tried")
+        raise UserError(
+            f"{type(part).__name__}: in a text of {sizes[2]} tokens, {len(attention.weights)} of its {len(points)} "
+            "blocks attend to single tokens, unlike in a short one; shorten the text"
+        )
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
