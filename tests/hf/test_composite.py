@@ -213,6 +213,12 @@ def test_an_encoder_whose_weights_have_another_prefix_than_its_familys_is_read_f
     np.testing.assert_array_equal(reopened(model, tmp_path / "dpr").maps(TEXTS[0])[1], expected)
 
 
+def test_a_text_encoder_that_no_auto_class_loads_is_read_from_a_folder(tmp_path: Path) -> None:
+    model = wide(transformers.SiglipTextModel(transformers.SiglipTextConfig(**SIZE)))
+    expected = open_model(model, tokenizer()).maps(TEXTS[0])[1]
+    np.testing.assert_array_equal(reopened(model, tmp_path / "siglip").maps(TEXTS[0])[1], expected)
+
+
 def test_a_decoder_in_a_wrapper_with_its_embeddings_is_read() -> None:
     config = transformers.ProphetNetConfig(
         hidden_size=32,

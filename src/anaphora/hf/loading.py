@@ -266,8 +266,8 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the class that loads a stored model: an Auto class, or the class that config.json names.
 
-    The latter is needed if its weights have another prefix than in the class that `AutoModel` loads, as for
-    DPRContextEncoder.
+    The latter is needed if `AutoModel` loads no model of the family, as for SiglipTextModel, or one whose weights have
+    another prefix, as for DPRContextEncoder.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()
@@ -281,7 +281,8 @@ def _class_of(transformers: Any, config: Any) -> Any:
     base = names.MODEL_MAPPING_NAMES.get(family)
     prefix = getattr(getattr(transformers, str(base), None), "base_model_prefix", "")
     for own in (getattr(transformers, str(name), None) for name in architectures):
-        if prefix and getattr(own, "base_model_prefix", prefix) not in ("", prefix):
+        has_other_prefix = bool(prefix) and getattr(own, "base_model_prefix", prefix) not in ("", prefix)
+        if own is not None and (base is None or has_other_prefix):
             return own
     return transformers.AutoModel
 
