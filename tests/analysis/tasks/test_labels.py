@@ -165,7 +165,10 @@ def test_other_data_must_ask_what_the_run_can_answer(
     labelled: Path, pretrained: Path, finished: Path, script: Script
 ) -> None:
     own = ("data=labelled_text", f"data.path={labelled.parent / 'own.jsonl'}")
-    status, out, _ = script("evaluate", f"run={pretrained}", *own)
+    status, _, err = script("evaluate", f"run={pretrained}", *own)
+    assert status == 2 and "is masked at task.masked_lm=" in err  # it knows none of their words
+    tales = ("data=plain_text", f"data.path={pretrained.parent / 'tales.txt'}", "data.seed=1")
+    status, out, _ = script("evaluate", f"run={pretrained}", "split=train", *tales)
     assert status == 0 and "perplexity" in out
     status, _, err = script("evaluate", f"run={finished}", *own)
     assert status == 2 and "the run's task.prediction=word cannot label data=labelled_text" in err
