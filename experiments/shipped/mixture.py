@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
-from anaphora.base.files import write_text
+from anaphora.base.console import say
+from anaphora.base.files import check_new, write_text
 from anaphora.data.controlled.corpus import generate
 from anaphora.data.example import Example
 from anaphora.settings.cue_types import COMPOSITION, SET_CUE_TYPES
@@ -24,11 +25,18 @@ _TYPES = [*SET_CUE_TYPES, "causality", "winograd", "binding", COMPOSITION]
 
 
 def write_items(settings: TrainingItems) -> None:
-    """Write all items to a file, and their texts to a second file if `as_text` is set; both writes are atomic."""
+    """Write all items to a file, and their texts to a second file if `as_text` is set; both writes are atomic.
+
+    Raises:
+        UserError: a file exists and `overwrite` is not set, or cannot be written.
+    """
+    files = [Path(name) for name in (settings.output, settings.as_text) if name]
+    for file in files:
+        check_new(file, settings.overwrite)
     rows = (*generated_items(settings), *running_items(settings), *controlled_items(settings))
-    write_text(Path(settings.output), _lines(rows))
-    if settings.as_text:
-        write_text(Path(settings.as_text), _lines(texts_of(rows)))
+    for file, content in zip(files, (rows, texts_of(rows)), strict=False):
+        write_text(file, _lines(content))
+        say(f"written {file}")
 
 
 def _lines(rows: Iterable[Row]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anaphora.base.errors import UserError
-from anaphora.base.files import write_text
+from anaphora.base.files import check_new, write_text
 from anaphora.base.language import LANGUAGES
 from anaphora.cli import run_program
 from experiments.shipped.settings import PairFiles, Row
@@ -30,8 +30,11 @@ def work(settings: PairFiles) -> None:
     """Write a file for each language; each write is atomic.
 
     Raises:
-        UserError: a line does not follow the notation; the message names the file and the line.
+        UserError: a file exists and `overwrite` is not set, or a line does not follow the notation; the message names
+            the file and the line.
     """
+    for language in LANGUAGES:
+        check_new(Path(settings.output) / f"pairs.{language}.jsonl", settings.overwrite)
     for language in LANGUAGES:
         rows = [{**row, "split": settings.split} for pair in written_pairs(language) for row in pair]
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

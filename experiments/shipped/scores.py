@@ -5,6 +5,7 @@ The scores of the shipped run are compared with the released scores.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import read_json, write_json, write_text
 from anaphora.base.language import LANGUAGES
 from anaphora.cli import run_program
+from anaphora.data.corpora.division import existing_path
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from experiments.shipped.settings import TEST_SET, SentenceScores
 
@@ -86,11 +88,18 @@ class RunScores:
 def work(settings: SentenceScores) -> None:
     """Measure, print and write the scores; exit with status 1 if they differ from the released scores."""
     from anaphora.base.console import say
+    from anaphora.commands.parts.shared import identity
+    from anaphora.runs.directory import claimed, load, locked_run
 
-    folder = Path(settings.output)
-    scores = score_sentences(settings.run, Path(settings.sentences), folder)
-    release = read_release().digest if settings.run == SHIPPED else None
-    write_json(folder / SCORES, {"release": release, **asdict(scores)})
+    folder = Path(settings.output or "outputs/shipped")
+    sentences = existing_path(settings.sentences, setting="sentences")
+    used = "".join(development_and_test_set(sentences, language) for language in LANGUAGES)
+    digest = hashlib.sha256(used.encode()).hexdigest()[:16]
+    about = {"run": identity(load(settings.run)), "sentences": f"{sentences.name} ({digest})"}
+    with locked_run(folder), claimed(folder, {SCORES: about}, settings):
+        scores = score_sentences(settings.run, sentences, folder)
+        release = read_release().digest if settings.run == SHIPPED else None
+        write_json(folder / SCORES, {"release": release, **asdict(scores)})
     print_scores(scores)
     say(str(folder / SCORES))
     if settings.run != SHIPPED:
@@ -133,7 +142,7 @@ def score_sentences(run: str, sentences: Path, folder: Path) -> RunScores:
 def development_and_test_set(sentences: Path, language: str) -> str:
     """Return the lines of the first set's dev split, of the second dev set, and of TEST_SET (all in its test split)."""
     first, more, test = (
-        (sentences / f"{name}{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        existing_path(str(sentences / f"{name}{language}.jsonl"), "", "sentences").read_text("utf-8").splitlines()
         for name in ("", "dev.", f"{TEST_SET}.")
     )
     kept = (line for line in first if json.loads(line)["split"] == "dev")

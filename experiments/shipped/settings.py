@@ -8,13 +8,14 @@ from typing import Any
 from omegaconf import MISSING
 
 from anaphora.base import checks
+from anaphora.commands.parts.settings import Overwriting
 
 Row = dict[str, Any]
 """Item as a JSON object, in the format of data=jsonl."""
 
 
 @dataclass(kw_only=True)
-class TrainingItems:
+class TrainingItems(Overwriting):
     """Pronoun items of both languages: generated pairs, repeated nouns of running text, and the built-in corpus."""
 
     output: str = "items.jsonl"  # file to write
@@ -46,7 +47,7 @@ TEST_SET = "sixth"
 
 
 @dataclass(kw_only=True)
-class PairFiles:
+class PairFiles(Overwriting):
     """Conversion of the short notation of the minimal pairs to the format of data=jsonl."""
 
     output: str = MISSING  # folder for pairs.en.jsonl and pairs.zh.jsonl
@@ -57,15 +58,12 @@ class PairFiles:
 
 
 @dataclass(kw_only=True)
-class SentenceScores:
+class SentenceScores(Overwriting):
     """Scores of the shipped run on the sentences, compared with the released scores."""
 
     run: str = "shipped"  # the run; scores of another run than `shipped` are not compared
     sentences: str = SENTENCES  # folder with the sets of sentences
-    output: str = "outputs/shipped"  # folder for the scores
-
-    def __post_init__(self) -> None:
-        checks.file_name("output", self.output)
+    output: str | None = None  # folder for the scores; by default outputs/shipped
 
 
 @dataclass(kw_only=True)

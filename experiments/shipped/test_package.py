@@ -76,7 +76,7 @@ def test_the_folder_holds_the_run_in_16_bits_with_its_card_and_names_no_folder_o
 
 
 def test_scores_measured_again_are_those_of_the_release_and_a_difference_is_named(
-    packaged: Path, sentences: Path, capsys: pytest.CaptureFixture[str]
+    packaged: Path, finished: Path, sentences: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = SentenceScores(sentences=str(sentences))
     scores.work(settings)
@@ -91,6 +91,10 @@ def test_scores_measured_again_are_those_of_the_release_and_a_difference_is_name
     with pytest.raises(SystemExit):
         scores.work(settings)
     assert "en all: answer is" in capsys.readouterr().out
+    with pytest.raises(UserError, match=r"scores\.json holds the results with run="):
+        scores.work(SentenceScores(sentences=str(sentences), run=str(finished)))
+    with pytest.raises(UserError, match=r"sentences \(nowhere\): there is no such file or folder"):
+        scores.work(SentenceScores(sentences="nowhere"))
 
 
 def test_a_release_is_never_overwritten_and_one_that_names_a_folder_of_this_machine_is_not_written(
