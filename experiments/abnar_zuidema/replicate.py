@@ -15,7 +15,7 @@ from anaphora.base.console import say, working
 from anaphora.base.device import torch_device
 from anaphora.base.files import locked_directory, write_csv, write_json
 from anaphora.report.figures.files import save_figure
-from anaphora.runs.directory import Run
+from anaphora.runs.directory import Run, claimed
 from anaphora.training.reuse import load_or_train
 from experiments.abnar_zuidema.blank_out import blank_out_importance, correct_probability, rank_correlations
 from experiments.abnar_zuidema.number_agreement import NumberItem, generate_items
@@ -24,6 +24,7 @@ from experiments.abnar_zuidema.settings import Replication
 from experiments.abnar_zuidema.table import SeedResult, build_metrics, correlation_figure, table_rows, terminal_report
 
 _TEST_SEED, _TRAINING_SEED = 1, 0
+_METRICS = "metrics.json"
 
 
 def replicate(settings: Replication) -> dict[str, Any]:
@@ -33,11 +34,14 @@ def replicate(settings: Replication) -> dict[str, Any]:
         The contents of `metrics.json`.
 
     Raises:
-        UserError: the directory has runs with other settings or a damaged file, or the device is not available.
+        UserError: the directory has runs or results with other settings or a damaged file, or the device is not
+            available.
     """
     torch_device(settings.trainer.device)
     directory = Path(settings.output)
-    with locked_directory(directory):
+    stored = {name: value for name, value in asdict(settings).items() if name != "overwrite"}
+    about = {name: value for name, value in stored.items() if name not in ("output", "trainer")}
+    with locked_directory(directory), claimed(directory, {_METRICS: about}, settings):
         with working("writing sentences"):
             # The training sentences come first: they must not depend on how many items stored runs are measured on.
             training = generate_items(settings.sentences, _TRAINING_SEED)
@@ -48,8 +52,8 @@ def replicate(settings: Replication) -> dict[str, Any]:
             _measure(load_or_train(run_settings(settings, sentences, seed), "choose another output="), test)
             for seed in settings.seeds
         ]
-        metrics = build_metrics(results, [item.template for item in test], asdict(settings))
-        write_json(directory / "metrics.json", metrics)
+        metrics = build_metrics(results, [item.template for item in test], stored)
+        write_json(directory / _METRICS, metrics)
         write_csv(directory / "table.csv", table_rows(metrics))
         save_figure(correlation_figure(metrics), directory / "figures" / "correlation_by_layer")
         print_correlations(metrics)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from anaphora.base.checks import at_least, between
 from anaphora.base.device import Device
 from anaphora.base.errors import UserError
+from anaphora.commands.parts.settings import Overwriting
 
 
 @dataclass(kw_only=True)
-class Replication:
+class Replication(Overwriting):
     """Replication of Abnar and Zuidema 2020, table 1, on generated sentences: raw attention, rollout and flow."""
 
     output: str = "outputs/replication"  # folder for the results; finished runs in it are reused

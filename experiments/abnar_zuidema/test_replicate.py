@@ -68,7 +68,7 @@ def test_everything_is_written_and_says_the_same(finished: tuple[Replication, di
     chosen, metrics = finished
     folder = Path(chosen.output)
     assert json.loads((folder / "metrics.json").read_text()) == metrics
-    assert metrics["settings"] == asdict(chosen)
+    assert {**metrics["settings"], "overwrite": False} == asdict(chosen)
     assert {path.suffix for path in (folder / "figures").iterdir()} == {".png", ".svg", ".pdf"}
     with (folder / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -92,7 +92,7 @@ def test_a_finished_seed_is_not_trained_again(
     chosen, metrics = finished
     assert replicate(chosen) == metrics
     with pytest.raises(AssertionError, match="trained again"):
-        replicate(replace(chosen, seeds=[0, 4]))
+        replicate(replace(chosen, seeds=[0, 4], overwrite=True))
 
 
 def test_no_measured_sentence_was_trained_on_however_many_are_measured(
@@ -106,7 +106,7 @@ def test_no_measured_sentence_was_trained_on_however_many_are_measured(
 
     monkeypatch.setattr(run, "generate_items", noted)
     monkeypatch.setattr(run, "save_figure", lambda *_: None)
-    chosen = replace(finished[0], seeds=[0])
+    chosen = replace(finished[0], seeds=[0], overwrite=True)
     replicate(chosen)
     replicate(replace(chosen, items=40))
     training, few, again, many = corpora
@@ -117,11 +117,19 @@ def test_no_measured_sentence_was_trained_on_however_many_are_measured(
 
 def test_models_of_other_settings_are_not_taken(finished: tuple[Replication, dict[str, Any]]) -> None:
     with pytest.raises(UserError, match="holds a run with other settings; choose another output="):
-        replicate(replace(finished[0], steps=4))
+        replicate(replace(finished[0], steps=4, overwrite=True))
+
+
+def test_results_with_other_settings_are_not_overwritten(finished: tuple[Replication, dict[str, Any]]) -> None:
+    metrics = Path(finished[0].output) / "metrics.json"
+    before = metrics.read_bytes()
+    with pytest.raises(UserError, match=r"metrics\.json holds the results with .*set overwrite=true"):
+        replicate(replace(finished[0], items=9))
+    assert metrics.read_bytes() == before
 
 
 def test_broken_weights_are_named(finished: tuple[Replication, dict[str, Any]], tmp_path: Path) -> None:
-    chosen = replace(finished[0], seeds=[0])
+    chosen = replace(finished[0], seeds=[0], overwrite=True)
     output = Path(shutil.copytree(chosen.output, tmp_path / "copy"))
     (output / "seed_0" / "model.safetensors").write_bytes(b"cut")
     chosen = replace(chosen, output=str(output))
