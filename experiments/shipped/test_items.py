@@ -177,9 +177,9 @@ def test_a_resolved_text_names_the_antecedent(
 def test_every_second_training_text_is_resolved(tmp_path: Path) -> None:
     items, texts = tmp_path / "items.jsonl", tmp_path / "texts.jsonl"
     write_items(TrainingItems(output=str(items), as_text=str(texts), pairs=30, dev_share=0.2, controlled=0))
-    for again in ({"output": str(items)}, {"output": str(tmp_path / "new.jsonl"), "as_text": str(texts)}):
+    for output, as_text in ((items, None), (tmp_path / "new.jsonl", str(texts))):
         with pytest.raises(UserError, match="exists; name another file, or set overwrite=true"):
-            write_items(TrainingItems(**again, pairs=30, controlled=0))
+            write_items(TrainingItems(output=str(output), as_text=as_text, pairs=30, controlled=0))
     assert not (tmp_path / "new.jsonl").exists()
     training = [row for row in map(json.loads, items.read_text("utf-8").splitlines()) if row["split"] == "train"]
     written = [row["text"] for row in map(json.loads, texts.read_text("utf-8").splitlines())]
