@@ -116,6 +116,13 @@ def test_items_that_are_not_two_names_with_a_gender_are_refused(
     assert "two names and male or female are needed" in err
 
 
+def test_there_are_no_more_folds_than_texts(gap: Path, weights: Path, script: Callable[..., Any]) -> None:
+    status, _, err = script("gap", f"weights={weights}", f"data.path={gap}", "folds=1000")
+    assert status == 2 and re.search(
+        r"error: folds \(1000\) must be at most \d+, the number of development texts\n", err
+    )
+
+
 def test_each_run_is_asked_the_fold_that_it_has_not_seen(
     gap: Path, table: Path, weights: Path, tmp_path: Path, script: Callable[..., Any]
 ) -> None:

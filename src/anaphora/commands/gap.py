@@ -106,6 +106,8 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
         corpus = load_corpus(settings.data)
         examples = require_two_names([*corpus.examples("train"), *corpus.examples("dev")])
         folds = settings.folds or 10
+        if folds > len(texts := _texts(examples)):
+            raise UserError(f"folds ({folds}) must be at most {len(texts)}, the number of development texts")
         scores = evaluate_without_fine_tuning(pretrained, examples, folds, settings.data.seed)
         title = _("Name decisions: {items} development items, {folds} folds by text").format(
             items=len(examples), folds=folds

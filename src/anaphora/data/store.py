@@ -157,7 +157,7 @@ class Corpus:
     def _pronoun_table(self, split: str) -> pyarrow.Table:
         table = self._table(split)
         if "pronoun" not in table.column_names:
-            raise UserError("this corpus holds texts without pronoun questions: read them with Corpus.texts")
+            raise UserError("data: it holds texts without pronoun questions; name others, such as data=gap")
         return table
 
 
