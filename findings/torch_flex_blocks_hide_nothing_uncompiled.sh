@@ -61,7 +61,7 @@ for name in ("blocks and pairs", "create_block_mask", "blocks, compiled"):
     assert effect[name].min() > 0.8 and effect[name].max() < 1.3, "the behaviour has changed"
     assert wrong[name] < 1e-5, "the behaviour has changed"
 PYTHON
-"$folder/venv/bin/python" "$folder/blocks.py" 2>"$folder/log" || {
+TORCHINDUCTOR_CACHE_DIR="$folder/cache" "$folder/venv/bin/python" "$folder/blocks.py" 2>"$folder/log" || {
   cat "$folder/log"
   exit 1
 }
