@@ -13,8 +13,10 @@ import pytest
 from anaphora.analysis.tasks.cross_validation import answer_folds, require_same_recipe
 from anaphora.analysis.tasks.task_accuracy import MODEL, NONE_OF_THEM
 from anaphora.base.errors import UserError
+from anaphora.base.translation import spoken_in
 from anaphora.commands import train as train_command
 from anaphora.commands.cross_validate import CrossValidation, cross_validate
+from anaphora.commands.parts.tables import value_cell
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.warm_start import with_start_model
@@ -164,3 +166,9 @@ def test_a_run_pre_trained_on_chinese_text_is_asked_about_pronouns_fold_by_fold(
     assert rows_by_policy[MODEL]["items"] == 6
     assert rows_by_policy[NONE_OF_THEM]["accuracy"] == pytest.approx(1 / 6)
     assert rows_by_policy[NONE_OF_THEM]["decision_accuracy"] == pytest.approx(7 / 12)
+
+
+def test_joined_values_of_factors_have_their_own_names_in_chinese() -> None:
+    with spoken_in("zh"):
+        assert value_cell("value", "female, gap") == "女、gap"
+    assert value_cell("value", "female, gap") == "female, gap"

@@ -317,6 +317,8 @@ def value_cell(column: str, value: Any) -> str:
     if column in ("name", "policy"):
         return policy_name(str(value))
     named = _VALUES_OF_COLUMNS[column]() if column in _VALUES_OF_COLUMNS else {}
+    if column == "value":  # those of several factors are joined
+        return pgettext("list", ", ").join(named.get(one, one) for one in str(value).split(", "))
     return named.get(str(value), str(value))
 
 
