@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import re
@@ -47,7 +48,12 @@ def test_no_other_command_has_an_output() -> None:
 
 @pytest.fixture
 def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the loading of data fail."""
+    """Make the loading of data fail.
+
+    Modules that import `load` are imported first; otherwise they would keep its replacement.
+    """
+    for name in ("anaphora.api.scoring", "anaphora.commands.parts.tables", "anaphora.training.items"):
+        importlib.import_module(name)
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("the work has begun")
