@@ -94,15 +94,10 @@ def test_results_on_another_file_of_the_same_format_are_not_overwritten(
     assert script(*command, f"data.path={Path(path).parent}/./{Path(path).name}")[0] == 0
 
 
-def test_results_of_another_run_are_not_overwritten(own_run: Path, tmp_path: Path, script: Script) -> None:
-    other = shutil.copytree(own_run, tmp_path / "other")
-    command = ("antecedents", "untrained=0", "formats=[]", f"output={tmp_path / 'out'}")
+def test_a_run_that_is_renamed_keeps_its_results(own_run: Path, tmp_path: Path, script: Script) -> None:
+    command = ("antecedents", "untrained=0", "formats=[]")
     assert script(*command, f"run={own_run}")[0] == 0
-    status, _, err = script(*command, f"run={other}")
-    assert status == 2 and f"holds the results with run={own_run}, which would be overwritten" in err
-    in_its_own_folder = command[:-1]
-    assert script(*in_its_own_folder, f"run={own_run}")[0] == 0
-    status, _, err = script(*in_its_own_folder, f"run={own_run.rename(tmp_path / 'renamed')}")
+    status, _, err = script(*command, f"run={own_run.rename(tmp_path / 'renamed')}")
     assert status == 0, err
 
 

@@ -39,7 +39,7 @@ from anaphora.runs.machine import attention_seconds
 from anaphora.runs.presence import run_directories
 from anaphora.runs.published import CALIBRATION, RUN_CONFIG
 from anaphora.runs.warm_start import holds_run, is_pretrained
-from anaphora.settings.data import Data, TextCorpus
+from anaphora.settings.data import Data, NoData, TextCorpus
 from anaphora.settings.model.attention import heads_of
 from anaphora.settings.typed import PATHS
 
@@ -244,11 +244,12 @@ def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) 
     The folder of a run holds no results of other runs.
     """
     own = _own_directory(model)
-    own_data = model.config.data if isinstance(model, Run) else None
-    data = settings.data or own_data
+    own_data = model.config.data if isinstance(model, Run) else NoData()
+    data: Data = settings.data or own_data
     is_inside = own is not None and folder.resolve().is_relative_to(own.resolve())
     about = {} if is_inside else {"run": identity(model)}
-    about |= {"data": OWN_DATA} if is_inside and data == own_data else data_settings(data) if data else {}
+    is_own = is_inside and (data == own_data or data_settings(data) == data_settings(own_data))
+    about |= {"data": OWN_DATA} if is_own else data_settings(data)
     return about | {name: getattr(settings, name) for name in names}
 
 
