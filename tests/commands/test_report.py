@@ -372,7 +372,8 @@ def test_maps_of_any_library_go_all_the_way_to_a_page(tmp_path: Path) -> None:
     assert content["head"] == {"layer": 0, "head": 1, "chosen_on": "dev"}
     assert content["languages"]["en"]["candidate_accuracy"] == 1
     assert content["languages"]["en"]["task_accuracy"] == pytest.approx(7 / 8)
-    assert content["significance"]["zh"]["set"]["p_holm"] < 0.05
+    # Of the 2^4 ways to exchange the antecedents of four groups, one is as good; there are two tests.
+    assert content["significance"]["zh"]["set"]["p_holm"] == pytest.approx(2 / 2**4, abs=0.02)
     assert evidence.causal is None
     page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
     assert "theirs" in page and "王芳" in page

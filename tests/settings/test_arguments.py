@@ -159,7 +159,7 @@ def test_lists_are_read_as_hydra_reads_them(entries: list[str], brackets: bool) 
             "rate=1e-3",
             "rate=.5",
         ),
-        *("rate=true", "keep=yes", "keep=1", "keep=false", "keep=no", "keep=x", "keep=null", "steps=-3", "steps=+3"),
+        *("rate=true", "keep=yes", "keep=false", "keep=no", "keep=x", "keep=null", "steps=-3", "steps=+3"),
     ],
 )
 def test_numbers_and_nulls_are_read_as_hydra_reads_them(argument: str) -> None:

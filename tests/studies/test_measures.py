@@ -227,7 +227,7 @@ def test_a_run_of_labelled_texts_is_measured_by_its_labels(tmp_path: Path, setti
     right = [names[number] == one.label for number, one in zip(predict_labels(run, held_out), held_out, strict=True)]
     assert measured["task_accuracy"] == pytest.approx(np.mean(right), abs=1e-6)
     assert measured["chance"] == pytest.approx(sum(one.label == "b" for one in held_out) / len(held_out), abs=1e-6)
-    with pytest.raises(UserError, match="this corpus holds texts"):
+    with pytest.raises(UserError, match="it holds texts without pronoun questions"):
         measure_run(run, Query(["scores"], "test", None))
 
 

@@ -181,7 +181,7 @@ def test_a_run_that_another_process_ends_meanwhile_is_not_trained_again(
     directory = Path(shutil.copytree(unfinished, tmp_path / "run"))
 
     @contextlib.contextmanager
-    def waited(_: Path) -> Iterator[None]:
+    def waited(*_: object) -> Iterator[None]:
         shutil.copy(RunFiles(finished).weights, RunFiles(directory).weights)
         shutil.rmtree(RunFiles(directory).checkpoints)
         yield
