@@ -297,8 +297,8 @@ class Interrupt:
 
 if sys.argv[1] != "raises":
     sys.meta_path.insert(0, Interrupt())
-if sys.argv[1] == "ignored":  # as in a shell's background job
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+# A shell's background job, in which the tests may run, inherits that interrupts are ignored.
+signal.signal(signal.SIGINT, signal.SIG_IGN if sys.argv[1] == "ignored" else signal.default_int_handler)
 before = signal.getsignal(signal.SIGINT)
 import anaphora.cli
 assert signal.getsignal(signal.SIGINT) is before
