@@ -11,7 +11,7 @@ from tiny import VERSION, tiny, tiny_language_model, tokenizer
 
 from anaphora.analysis.causal.candidate_scoring import answerable_questions
 from anaphora.analysis.causal.language_models import LanguageModelSubject
-from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, LaidText
+from anaphora.analysis.causal.subjects import ABLATION_MODES, Edges, PlacedText
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.data.example import Example
@@ -135,7 +135,7 @@ def test_a_mask_stands_for_every_token_of_a_candidate() -> None:
         (pronoun,) = item.tokens.covering(item.example.pronoun)
         assert len(text.alignment[pronoun]) == count
         assert text.tokens.ids[text.alignment[-1][0]] == item.tokens.ids[-1]
-        np.testing.assert_allclose(LaidText(0, 0, 0, len(text.tokens.ids), text.alignment).shares().sum(axis=1), 1)
+        np.testing.assert_allclose(PlacedText(0, 0, 0, len(text.tokens.ids), text.alignment).shares().sum(axis=1), 1)
 
 
 def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:

@@ -102,24 +102,28 @@ def example_from_query(
         raise UserError(f"antecedent ({antecedent!r}) must be one of candidates ({list(candidates)})")
     spans = tuple((find_span(text, name, "candidates"),) for name in candidates)
     _check_apart(text, [span for (span,) in spans])
-    asked = last_pronoun(text) if pronoun is None else find_pronoun(text, pronoun)
+    pronoun_span = last_pronoun(text) if pronoun is None else find_pronoun(text, pronoun)
     for (span,) in spans:
-        if overlap(span, asked):
+        if overlap(span, pronoun_span):
             message = N_(
-                "candidates: {words!r} ({place}) and the pronoun {asked!r} ({asked_place}) share characters of the "
+                "candidates: {words!r} ({place}) and the pronoun {pronoun!r} ({pronoun_place}) share characters of the "
                 "text; leave the candidate out, or choose another pronoun (pronoun=...)"
             )
             raise UserError(
                 message,
                 words=text[slice(*span)],
                 place="{}:{}".format(*span),
-                asked=text[slice(*asked)],
-                asked_place="{}:{}".format(*asked),
+                pronoun=text[slice(*pronoun_span)],
+                pronoun_place="{}:{}".format(*pronoun_span),
             )
     right = () if answer is None else (same.index(answer),)
     ordered, antecedents, _ = in_text_order(spans, right)
     return Example(
-        text=text, language=language or language_of(text), pronoun=asked, candidates=ordered, antecedents=antecedents
+        text=text,
+        language=language or language_of(text),
+        pronoun=pronoun_span,
+        candidates=ordered,
+        antecedents=antecedents,
     )
 
 

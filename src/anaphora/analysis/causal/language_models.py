@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from anaphora.analysis.causal.candidate_scoring import LanguageModel, ScoredText, answerable_questions
 from anaphora.analysis.causal.interventions import Intervention, intervene
-from anaphora.analysis.causal.subjects import EditedSubject, LaidBatch, LaidText, Scores
+from anaphora.analysis.causal.subjects import BatchLayout, EditedSubject, PlacedText, Scores
 from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.base.batch import EncoderInput
 from anaphora.base.errors import UserError
@@ -55,7 +55,7 @@ class LanguageModelSubject(EditedSubject):
             for numbers in _by_tokens(lengths, 0 if model.alone else _BATCH_TOKENS)
         ]
         self._batches = [[text for _, text in batch] for batch in batches]
-        self._laid = list(map(_laid_out, batches))
+        self._layouts = list(map(_layout, batches))
         self._is_decoder = model.is_decoder
         self._candidates = max(len(example.candidates) for example in self.examples)
 
@@ -91,14 +91,14 @@ class LanguageModelSubject(EditedSubject):
         self._model.read([text.tokens for text in self._batches[batch]], intervention)
 
 
-def _laid_out(batch: Sequence[tuple[int, ScoredText]]) -> LaidBatch:
+def _layout(batch: Sequence[tuple[int, ScoredText]]) -> BatchLayout:
     """Return the layout of a batch of texts, each with its rank, which are right-padded to one length."""
     length = max(len(text.tokens.ids) for _, text in batch)
-    return LaidBatch(
+    return BatchLayout(
         len(batch),
         length,
         [
-            LaidText(text.item, rank, row * length, len(text.tokens.ids), text.alignment)
+            PlacedText(text.item, rank, row * length, len(text.tokens.ids), text.alignment)
             for row, (rank, text) in enumerate(batch)
         ],
     )

@@ -113,7 +113,7 @@ uniform: the mean of all values to which the head may attend.
 """
 
 
-class LaidText(NamedTuple):
+class PlacedText(NamedTuple):
     """Text from which a model answers an item, and its place in a batch; an item may have more than one text."""
 
     item: int
@@ -133,12 +133,12 @@ class LaidText(NamedTuple):
         return shares
 
 
-class LaidBatch(NamedTuple):
+class BatchLayout(NamedTuple):
     """Number of rows and of tokens per row, S, of a batch, and the texts in it, by start."""
 
     rows: int
     length: int
-    texts: Sequence[LaidText]
+    texts: Sequence[PlacedText]
 
 
 class EditedSubject(ABC):
@@ -147,7 +147,7 @@ class EditedSubject(ABC):
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
     _device: torch.device
-    _laid: Sequence[LaidBatch]
+    _layouts: Sequence[BatchLayout]
     _is_decoder: bool = False
 
     def scores(self) -> Scores:
@@ -179,7 +179,7 @@ class EditedSubject(ABC):
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
         def patch(batch: int) -> Intervention:
-            new = list(self._new_rows(self._laid[batch], heads, rows))
+            new = list(self._new_rows(self._layouts[batch], heads, rows))
             if not new:
                 return {}
             positions = torch.tensor([position for position, _ in new], device=self._device)
@@ -205,15 +205,15 @@ class EditedSubject(ABC):
     def shape(self) -> tuple[int, int]:
         """Return the number of layers and heads."""
 
-    def _recorded(self) -> Iterator[tuple[LaidBatch, dict[int, ActivationRecorder]]]:
+    def _recorded(self) -> Iterator[tuple[BatchLayout, dict[int, ActivationRecorder]]]:
         """Yield each batch and the activations of its forward pass, keyed by the index of the layer with attention."""
-        for number, batch in enumerate(self._laid):
+        for number, batch in enumerate(self._layouts):
             recorders = {layer: ActivationRecorder() for layer in range(self.shape[0])}
             self._run(number, recorders)
             yield batch, {layer: each for layer, each in recorders.items() if hasattr(each, "recorded_mixed")}
 
     def _new_rows(
-        self, batch: LaidBatch, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
+        self, batch: BatchLayout, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yield the flat position and the new attention rows, (heads, S), of each pronoun token in a batch."""
         layer, head = [one.layer for one in heads], [one.head for one in heads]
@@ -241,7 +241,7 @@ class EditedSubject(ABC):
 
         def of_batch(batch: int) -> dict[Head, FlatEdges]:
             pairs: defaultdict[Head, list[tuple[int, int]]] = defaultdict(list)
-            for text in self._laid[batch].texts:
+            for text in self._layouts[batch].texts:
                 for layer, head, query, key in of_item.get(text.item, ()):
                     ends = product(text.alignment[query], text.alignment[key])
                     pairs[Head(layer, head)] += ((text.start + first, text.start + second) for first, second in ends)
@@ -278,7 +278,7 @@ class EditedSubject(ABC):
         partners = resampling_partners(self.examples, self.tokens)
 
         def of_batch(number: int) -> dict[Head, Tensor]:
-            batch = self._laid[number]
+            batch = self._layouts[number]
             any_text = outputs[batch.texts[0].item][batch.texts[0].rank]
             replaced = any_text.new_zeros(len(heads), batch.rows * batch.length, any_text.shape[-1])
             for text in batch.texts:
@@ -316,14 +316,14 @@ class PackedSubject(EditedSubject):
         self._batches = [
             batch.to(self._device) for batch in evaluation_batches(data, batching, slots_of(model.prediction))
         ]
-        self._laid = [
-            LaidBatch(len(batch.ids), batch.ids.shape[1], list(self._texts_in(batch))) for batch in self._batches
+        self._layouts = [
+            BatchLayout(len(batch.ids), batch.ids.shape[1], list(self._texts_in(batch))) for batch in self._batches
         ]
 
-    def _texts_in(self, batch: Batch) -> Iterator[LaidText]:
+    def _texts_in(self, batch: Batch) -> Iterator[PlacedText]:
         for item, start in zip(batch.items.tolist(), batch.item_starts.tolist(), strict=True):
             count = len(self.tokens[item].ids)
-            yield LaidText(item, 0, start, count, [(token,) for token in range(count)])
+            yield PlacedText(item, 0, start, count, [(token,) for token in range(count)])
 
     @property
     def shape(self) -> tuple[int, int]:

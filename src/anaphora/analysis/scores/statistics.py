@@ -131,8 +131,8 @@ def smallest_p(examples: Sequence[Example], draws: int = 2000) -> float:
     """
     sets = _minimal_pair_sets(examples)
     alone = sorted(set(range(len(examples))).difference(*sets))
-    counts = [_distinct_permutations([_open_antecedents(examples[item]) for item in items])
-              for items in _redrawn_together(examples, alone)]  # fmt: skip
+    together = _redrawn_together(examples, alone)
+    counts = [_distinct_permutations([_open_antecedents(examples[item]) for item in items]) for items in together]
     traded = set(_trading_groups(examples, sets))
     relabellings = math.prod([*counts, *(math.factorial(size) for _, size in traded)])
     return (1 + draws / relabellings) / (1 + draws)
