@@ -59,7 +59,7 @@ def test_a_response_in_another_form_and_order_is_scored_against_the_key(
         ((OTHER, {**KEY, "clusters": [[[0, 1], [6, 11]]]}), (), "line 2, clusters[0][1]: [6, 11] must be [start, end]"),
         ((KEY, OTHER), ("response_ends=last",), "response_ends ('last') must be one of inclusive, exclusive"),
         (({**KEY, "clusters": [[[0, 1], [2, 4]]]}, {**OTHER, "clusters": []}), (), "response_ends: the spans of "),
-        ((KEY, OTHER), ("output=scores.txt",), "output (scores.txt) must end in one of .csv"),
+        ((KEY, OTHER), ("output=scores.txt",), "output (scores.txt) must end in .csv"),
     ],
 )
 def test_files_that_do_not_fit_are_named_in_one_line(

@@ -115,7 +115,7 @@ def test_an_output_of_another_ending_is_not_written_over(
         (tmp_path / data).write_text("mine")
     arguments = [word.format(run=own_run, here=tmp_path) for word in FILES[name]]
     status, _, err = script(name.split()[0], f"output={tmp_path / 'items.jsonl'}", *arguments)
-    assert status == 2 and f"items.jsonl) must end in one of {ENDINGS[name]}" in err
+    assert status == 2 and "items.jsonl) must end in " in err and ENDINGS[name] in err
     assert (tmp_path / "items.jsonl").read_text() == "mine"
 
 

@@ -50,7 +50,7 @@ def test_attention_without_parameters_gives_the_row_that_is_asked_for() -> None:
     same(weights[0], [0.4, 0.4, 0.2])
     with pytest.raises(UserError, match=r"step \('nix'\) must be one of inputs, "):
         walkthrough.step("nix")
-    with pytest.raises(UserError, match=r"matrix \('nix'\) must be one of X$"):
+    with pytest.raises(UserError, match=r"matrix \('nix'\) must be X$"):
         walkthrough.step("inputs").matrix("nix")
     x = walkthrough.step("inputs").result.values
     same(values(walkthrough, "output"), weights @ x, 12)

@@ -298,7 +298,7 @@ def test_saved_rows_are_those_of_all_words(folder: Path, tmp_path: Path) -> None
     shares = third["weights"].astype(np.float32).reshape(third["layers"], third["heads"], -1)
     weight = shares[1, 3] * third["scales"].reshape(shares.shape[:2])[1, 3]
     assert np.allclose(weight, maps.weights[1, 3, words[2]], rtol=1e-3)
-    with pytest.raises(UserError, match=r"must end in one of \.parquet"):
+    with pytest.raises(UserError, match=r"must end in \.parquet"):
         maps.save(tmp_path / "maps.csv")
 
 

@@ -31,7 +31,7 @@ def test_other_measures_have_bounds_in_their_own_unit() -> None:
         ),
         ({"group": "sett"}, r"group \('sett'\) must be one of all, set, role, pronoun, .* distance 64, "),
         ({"baseline_group": "distance 5"}, r"baseline_group \('distance 5'\) must be one of all, "),
-        ({"measure": "antecedent_heads"}, r"group \('set'\) must be one of all$"),
+        ({"measure": "antecedent_heads"}, r"group \('set'\) must be all$"),
         ({"languages": ["eng"]}, r"languages \('eng'\) must be one of en, zh"),
         ({"measure": "entropy_bits", "group": "d_k 4", "languages": ["en"]}, r"languages \('en'\) must be .*any"),
     ],

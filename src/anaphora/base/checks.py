@@ -72,7 +72,7 @@ def file_name(name: str, value: object) -> Path:
 def file_ending(name: str, path: str | Path, *endings: str) -> None:
     """Check that a file name has one of the allowed suffixes."""
     if Path(path).suffix not in endings:
-        raise UserError(f"{name} ({path}) must end in one of {', '.join(endings)}")
+        raise UserError(f"{name} ({path}) must end in {one_among(endings)}")
 
 
 def thread_count(name: str, value: int | None) -> None:
@@ -83,7 +83,12 @@ def thread_count(name: str, value: int | None) -> None:
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     """Check that a value is one of the allowed strings."""
     if not isinstance(value, str) or value not in allowed:
-        raise UserError(f"{name} ({value!r}) must be one of {', '.join(allowed)}")
+        raise UserError(f"{name} ({value!r}) must be {one_among(allowed)}")
+
+
+def one_among(allowed: Sequence[str]) -> str:
+    """Return what an error message allows: "one of .csv, .json", or ".csv" if nothing else is allowed."""
+    return f"one of {', '.join(allowed)}" if len(allowed) > 1 else ", ".join(allowed)
 
 
 PAGE_ENDINGS = (".html", ".htm")

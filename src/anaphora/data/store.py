@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.base.checks import one_among
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError, one_line
 from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
@@ -147,7 +148,7 @@ class Corpus:
 
     def _table(self, split: str) -> pyarrow.Table:
         if split not in self.splits:
-            raise UserError(f"split ({split!r}) must be one of {', '.join(self.splits)}")
+            raise UserError(f"split ({split!r}) must be {one_among(list(self.splits))}")
         return self.splits[split]
 
     def _columns(self, split: str, names: Sequence[str], numbers: Sequence[int] | None) -> list[pyarrow.ChunkedArray]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anaphora.base.checks import one_among
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _, spoken_language
 from anaphora.explain.matrices import Calculation, row_index
@@ -54,7 +55,7 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
     checked = tuple(replace(step, slips=calculation.slips.get(step.name, ())) for step in steps)
     for name in calculation.slips:
         if name not in {step.name for step in steps}:
-            raise UserError(f"slips: step {name!r} must be one of {', '.join(step.name for step in steps)}")
+            raise UserError(f"slips: step {name!r} must be {one_among([step.name for step in steps])}")
     return Walkthrough(
         calculation.name,
         calculation.title,

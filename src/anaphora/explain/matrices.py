@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
+from anaphora.base.checks import one_among
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES, WIDE_RANGES
 from anaphora.explain import EXAMPLES
@@ -186,7 +187,7 @@ def row_index(name: Any, labels: tuple[str, ...]) -> int:
         return lowered.index(text.lower())
     if text.isdecimal() and int(text) < len(labels):
         return int(text)
-    raise UserError(f"row ({text!r}) must be one of {', '.join(labels)}, or a number from 0 to {len(labels) - 1}")
+    raise UserError(f"row ({text!r}) must be {one_among(labels)}, or a number from 0 to {len(labels) - 1}")
 
 
 def _matrix(name: str, rows: Any) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.base.checks import one_among
 from anaphora.base.errors import UserError
 
 
@@ -95,7 +96,7 @@ class Step:
         for matrix in matrices:
             if matrix.name == name:
                 return matrix
-        raise UserError(f"matrix ({name!r}) must be one of {', '.join(matrix.name for matrix in matrices)}")
+        raise UserError(f"matrix ({name!r}) must be {one_among([matrix.name for matrix in matrices])}")
 
     def plain(self) -> dict[str, Any]:
         """Return the step as a JSON-serialisable dictionary."""
@@ -145,7 +146,7 @@ class Walkthrough:
         for step in self.steps:
             if step.name == name:
                 return step
-        raise UserError(f"step ({name!r}) must be one of {', '.join(step.name for step in self.steps)}")
+        raise UserError(f"step ({name!r}) must be {one_among([step.name for step in self.steps])}")
 
     def plain(self) -> dict[str, Any]:
         """Return the walk-through as a JSON-serialisable dictionary, without what the summary alone uses."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from omegaconf import MISSING
 
-from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_of, thread_count
+from anaphora.base.checks import FIGURE_FORMATS, at_least, figure_formats, one_among, one_of, thread_count
 from anaphora.base.device import RunsDevice
 from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
@@ -136,8 +136,8 @@ class VerdictRule:
 
     def _check_matches(self, setting: str, value: str, patterns: Iterable[str]) -> None:
         if not any(re.fullmatch(pattern, value) for pattern in patterns):
-            listed = ", ".join(pattern.replace(r"\d+", "0") for pattern in patterns)
-            raise UserError(f"rules ({self.statement!r}): {setting} ({value!r}) must be one of {listed}")
+            listed = one_among([pattern.replace(r"\d+", "0") for pattern in patterns])
+            raise UserError(f"rules ({self.statement!r}): {setting} ({value!r}) must be {listed}")
 
 
 @dataclass(kw_only=True)

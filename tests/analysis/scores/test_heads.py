@@ -112,7 +112,7 @@ def test_fillers_count_for_all_candidates_and_not_for_focal_ones() -> None:
 
 
 def test_a_focal_set_without_the_antecedent_is_refused() -> None:
-    with pytest.raises(UserError, match=r"factors\.focal: '1,2' holds no antecedent; expected one of 0"):
+    with pytest.raises(UserError, match=r"factors\.focal: '1,2' holds no antecedent; its antecedents: 0"):
         score_records([record([0.25] * 4, candidates=(0, 1, 2), factors={"focal": "1,2"})])
 
 

@@ -103,7 +103,7 @@ def test_an_edge_is_that_of_the_page_where_a_sink_precedes_the_words() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"model": "none"}, "model ('none') must be one of own, bert"),
+        ({"model": "none"}, "model ('none') is not on this page, which has own, bert"),
         ({"text": " "}, "text: it is empty"),
         ({"text": "a" * 5000}, "at most 4000"),
         ({"pronoun": "they"}, "pronoun ('they') is not in the text"),
@@ -126,7 +126,7 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
     ("changed", "message"),
     [
         ({"text": " "}, "text：为空"),
-        ({"model": "none"}, "model（'none'）必须是 own, bert 之一"),
+        ({"model": "none"}, "model（'none'）不在本页，本页有：own, bert"),
         ({"pronoun": "they"}, "pronoun（'they'）不在文本 'Anna met Emma before she went to the park.' 里"),
         ({"candidates": ["she"]}, "candidates：'she'（21:24）和代词 'she'（21:24）在文本里有共同的字符"),
         ({"cuts": [[0, 0, 1]]}, "cuts：[0, 0, 1] 必须是 4 个整数"),

@@ -332,7 +332,7 @@ def _focal(example: Example) -> list[int]:
     if not set(example.antecedents) & set(focal):
         raise UserError(
             f"factors.focal: {example.factors['focal']!r} holds no antecedent; "
-            f"expected one of {', '.join(map(str, example.antecedents))} ({example.text!r})"
+            f"its antecedents: {', '.join(map(str, example.antecedents))} ({example.text!r})"
         )
     return focal
 

@@ -106,7 +106,7 @@ class LiveApplication:
         """
         name = message.get("model") if isinstance(message, Mapping) else None
         if not isinstance(name, str) or name not in self.models:
-            message = N_("model ({name!r}) must be one of {allowed}")
+            message = N_("model ({name!r}) is not on this page, which has {allowed}")
             raise UserError(message, name=name, allowed=", ".join(self.models))
         question = parse(message)
         offline.name_left_to_reader(question.text)

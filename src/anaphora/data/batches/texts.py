@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.base.checks import one_among
 from anaphora.base.code import code_digest
 from anaphora.base.errors import UserError
 from anaphora.base.files import check_writable
@@ -68,7 +69,7 @@ class EncodedTexts(EncodedSplit):
         self.gold = np.zeros_like(self.present)
         for number, text in enumerate(texts if labels else ()):
             if text.label not in labels:
-                raise UserError(f"label: {text.label!r} of {text.text[:60]!r} must be one of {', '.join(labels)}")
+                raise UserError(f"label: {text.label!r} of {text.text[:60]!r} must be {one_among(labels)}")
             self.gold[number, labels.index(text.label)] = True
 
     def subsample(self, most: int) -> None:

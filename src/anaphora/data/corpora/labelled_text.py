@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from anaphora.base.checks import one_among
 from anaphora.base.errors import UserError
 from anaphora.base.language import language_of
 from anaphora.base.translation import N_
@@ -309,7 +310,7 @@ def _row(where: str, cells: dict[str, Any], names: tuple[str, ...]) -> _Row:
     if number is not None and number < len(names):
         label = names[number]
     if label and names and label not in names:
-        raise UserError(f"{where}, label: {label!r} must be one of {', '.join(names)}, or its number from 0")
+        raise UserError(f"{where}, label: {label!r} must be {one_among(names)}, or its number from 0")
     return _Row(where, text, label or None, cells.get(_SPLIT) or None, group)
 
 

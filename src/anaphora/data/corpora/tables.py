@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from anaphora.base.checks import one_among
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.language import is_contradicted
@@ -103,9 +104,9 @@ def _check_labels(example: Example) -> None:
     """Check the factors `focal`, which must include an antecedent, and `distance`, which must be a number of words."""
     focal, antecedents = example.factors.get("focal"), example.antecedents
     if antecedents and not set(antecedents) & set(example.focal):
-        of = ", ".join(map(str, antecedents))
+        of = one_among([str(number) for number in antecedents])
         raise UserError(
-            f"factors.focal: {focal!r} holds no antecedent; it must include one of {of} (candidates in text order)"
+            f"factors.focal: {focal!r} holds no antecedent; it must include {of} (candidates in text order)"
         )
     distance = example.factors.get("distance", "")
     if distance and example.distance is None:
