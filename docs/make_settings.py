@@ -53,7 +53,7 @@ def page() -> str:
         "In a list of runs `*` stands for any characters and `?` for any one, as in a shell: `'runs=[outputs/dpr_*]'`.",
         "A pattern that matches no directory is refused, and so is a run that is named twice.",
         "",
-        "## Training: `scripts/train.py` and `scripts/demo.py`",
+        "## Training: `anaphora train` and `anaphora demo`",
         "",
         *_table(Config, ""),
     ]
@@ -93,7 +93,7 @@ def page() -> str:
         "",
         "The files lie in [configs](../configs); the demo is [one of them](../configs/experiment/compositions.yaml).",
     ]
-    parts += ["", "## The answers of a run: `scripts/evaluate.py`", "", *_table(Evaluation, "")]
+    parts += ["", "## The answers of a run: `anaphora evaluate`", "", *_table(Evaluation, "")]
     parts += ["", "Other data are chosen as in training, for instance `data=jsonl data.path=items.jsonl`.", ""]
     parts += [
         "### `trainer`, here and for every command below that runs a model",
@@ -103,29 +103,29 @@ def page() -> str:
         *_table(Device, "trainer."),
         "",
     ]
-    parts += ["## Scores of all heads: `scripts/score.py`", "", *_table(Scoring, ""), ""]
-    parts += ["## Attention rows as a table: `scripts/extract.py`", "", *_table(Extraction, ""), ""]
-    parts += ["## The report, an atlas of models: `scripts/report.py`", "", *_table(Report, ""), ""]
+    parts += ["## Scores of all heads: `anaphora score`", "", *_table(Scoring, ""), ""]
+    parts += ["## Attention rows as a table: `anaphora extract`", "", *_table(Extraction, ""), ""]
+    parts += ["## The report, an atlas of models: `anaphora report`", "", *_table(Report, ""), ""]
     parts += ["### `protocol`", "", _summary(Protocol), "", *_table(Protocol, "protocol."), ""]
     parts += [
-        "## The trained controls of a run: `scripts/controls.py`",
+        "## The trained controls of a run: `anaphora controls`",
         "",
         *_table(TrainedControls, ""),
         *_table(RunsDevice, "trainer.")[2:],
         "",
     ]
-    parts += ["## Heads as antecedent selectors: `scripts/antecedents.py`", ""]
+    parts += ["## Heads as antecedent selectors: `anaphora antecedents`", ""]
     parts += [*_table(AntecedentSelection, ""), ""]
-    parts += ["## A run for transformers, or as a page: `scripts/export.py`", "", *_table(Export, ""), ""]
-    parts += ["## Name decisions on GAP: `scripts/gap.py`", "", *_table(NameDecisions, ""), ""]
-    parts += ["## Scores of coreference clusters: `scripts/coreference.py`", "", *_table(ClusterFiles, ""), ""]
-    parts += ["## All folds of a corpus: `scripts/cross_validate.py`", "", *_table(CrossValidation, ""), ""]
-    parts += ["## Attention, by the ending of `output`: `scripts/attention.py`", "", *_table(AttentionQuery, ""), ""]
-    parts += ["## The live page: `scripts/look.py`", "", *_table(LivePage, ""), ""]
-    parts += ["## Step by step: `scripts/explain.py`", "", *_table(Explanation, ""), ""]
+    parts += ["## A run for transformers, or as a page: `anaphora export`", "", *_table(Export, ""), ""]
+    parts += ["## Name decisions on GAP: `anaphora gap`", "", *_table(NameDecisions, ""), ""]
+    parts += ["## Scores of coreference clusters: `anaphora coreference`", "", *_table(ClusterFiles, ""), ""]
+    parts += ["## All folds of a corpus: `anaphora cross_validate`", "", *_table(CrossValidation, ""), ""]
+    parts += ["## Attention, by the ending of `output`: `anaphora attention`", "", *_table(AttentionQuery, ""), ""]
+    parts += ["## The live page: `anaphora look`", "", *_table(LivePage, ""), ""]
+    parts += ["## Step by step: `anaphora explain`", "", *_table(Explanation, ""), ""]
     parts += [""]
     parts += [
-        "## Studies over many runs: `scripts/study.py`",
+        "## Studies over many runs: `anaphora study`",
         "",
         *_table(StudyPlan, ""),
         *_table(RunsDevice, "trainer.")[2:],

@@ -61,7 +61,11 @@ def commands(page: Path) -> list[str]:
 def commands_of_headers() -> list[str]:
     """Return the commands in the first lines of configurations and scripts, without those that need a path."""
     files = [*(ROOT / "configs").rglob("*.yaml"), *(ROOT / "scripts").glob("*.py")]
-    written = [match[1] for path in files for match in HEADER.finditer(path.read_text(encoding="utf-8"))]
+    written = [
+        f"scripts/{match[1]}.py{match[2]}"
+        for path in files
+        for match in HEADER.finditer(path.read_text(encoding="utf-8"))
+    ]
     return [command.strip().removesuffix('"""').rstrip(".") for command in written if "..." not in command]
 
 
@@ -73,7 +77,7 @@ PROGRAMS: dict[str, type[Any]] = {
     "experiments.four_sentences": FourSentences,
 }
 """Programs outside the package with `key=value` arguments, and their settings classes."""
-HEADER = re.compile(r"python (scripts/\w+\.py[^\n;:`]*)")
+HEADER = re.compile(r"(?:python scripts/|anaphora )(\w+)(?:\.py)?((?= [^\n;:`]*=)[^\n;:`]*)")
 """Command in a comment or docstring, up to the end of the line or clause."""
 COMMANDS = sorted({command for page in PAGES for command in commands(page)} | set(commands_of_headers()))
 
@@ -208,6 +212,12 @@ def test_every_file_of_the_repository_that_code_and_messages_name_exists() -> No
     files += [*(ROOT / "scripts").glob("*.py"), *(ROOT / "configs").rglob("*.yaml"), ROOT / "Makefile"]
     names = [(path.name, name) for path in files for name in named.findall(path.read_text(encoding="utf-8"))]
     assert len(names) > 40 and [(path, name) for path, name in names if not (ROOT / name).exists()] == []
+
+
+def test_code_and_configurations_name_a_command_and_not_its_script() -> None:
+    files = [*PACKAGE.rglob("*.py"), *(ROOT / "experiments").rglob("*.py"), *(ROOT / "configs").rglob("*.yaml")]
+    texts = {path: path.read_text(encoding="utf-8") for path in files if "claims" not in path.parts}  # kept as written
+    assert [path for path, text in texts.items() if re.search(r"scripts/\w+\.py", text)] == []
 
 
 def test_every_file_and_folder_that_the_architecture_page_names_exists() -> None:

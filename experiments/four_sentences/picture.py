@@ -226,7 +226,7 @@ def draw_all(settings: FourSentences) -> None:
     """
     opened = anaphora.load(settings.run)
     if opened.chosen_head is None:
-        raise UserError(f"{settings.run}: no head has been chosen yet; scripts/score.py chooses one")
+        raise UserError(f"{settings.run}: no head has been chosen yet; anaphora score chooses one")
     folder = Path(settings.output or f"{settings.run}/figures")
     for own, of_quad in QUADS.items():
         read_sentences = sentences(opened, of_quad)

@@ -96,7 +96,7 @@ def _item_rows(runs: Sequence[str], settings: SampleSize) -> Iterator[Row]:
 def _item_scores(name: str, settings: SampleSize) -> _ItemScores:
     evidence = scored_evidence(name, settings.split)
     path = measured_folder(name) / "tables" / f"scores_{settings.split}.parquet"
-    again = f"score the run again with scripts/score.py run={name} split={settings.split} overwrite=true"
+    again = f"score the run again with anaphora score run={name} split={settings.split} overwrite=true"
     column = "task_correct" if settings.measure == "task_accuracy" else "candidate_accuracy"
     try:
         table = parquet.read_table(

@@ -128,7 +128,7 @@ def test_scores_that_are_missing_or_of_other_items_are_named(scored: Path, tmp_p
     path.write_bytes(b"PAR1")
     assert "not a table of scores; score the run again" in refusal(runs=[str(run)])
     path.unlink()
-    again = f"score the run again with scripts/score.py run={run} split=test overwrite=true"
+    again = f"score the run again with anaphora score run={run} split=test overwrite=true"
     assert f"{path} is missing: {again}" in refusal(runs=[str(run)])
     (run / "metrics.json").unlink()
     assert "metrics.json is missing: score the run first" in refusal(runs=[str(run)])

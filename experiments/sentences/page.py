@@ -97,7 +97,7 @@ def main(directories: Sequence[str]) -> None:
     runs = [anaphora.load(directory) for directory in directories]
     for run in runs:
         if run.chosen_head is None:
-            raise UserError(f"{run.name}: no head has been chosen yet; scripts/score.py chooses one")
+            raise UserError(f"{run.name}: no head has been chosen yet; anaphora score chooses one")
     groups = [
         Group(chosen, {language: read_sentences(language, chosen) for language in LANGUAGES})
         for chosen in ([run for run in runs if not knows_scenes(run)], [run for run in runs if knows_scenes(run)])
@@ -201,14 +201,11 @@ def _training_commands(run: OpenRun) -> list[str]:
         return ["make demo"]
     config = run.run.config
     knows = knows_scenes(run)
-    train = "-m experiments.everyday train" if knows else "scripts/train.py experiment=compositions"
-    score = "-m experiments.everyday score" if knows else "scripts/score.py"
+    train = ".venv/bin/python -m experiments.everyday train" if knows else "anaphora train experiment=compositions"
+    score = ".venv/bin/python -m experiments.everyday score" if knows else "anaphora score"
     seeds = {"seed": config.seed, "data.seed": getattr(config.data, "seed", 0)}
     settings = "".join(f" {name}={seed}" for name, seed in seeds.items() if seed)
-    return [
-        f".venv/bin/python {train}{settings} name={run.name}",
-        f".venv/bin/python {score} run=outputs/{run.name} split=dev untrained=0",
-    ]
+    return [f"{train}{settings} name={run.name}", f"{score} run=outputs/{run.name} split=dev untrained=0"]
 
 
 def summary_table(sentences: Sequence[Sentence], say: dict[str, str]) -> str:
