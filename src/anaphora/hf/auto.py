@@ -1,8 +1,8 @@
-"""Exported runs of this package as models of `transformers`, whose Auto classes know them after import of this module.
+"""Model classes of `transformers` for exported runs, that is, for models trained and exported by this package.
 
-Both libraries can read the same folder, since parameters have the same names: `AutoModel.from_pretrained` reads an
-exported run, and `anaphora.load` a model and tokenizer stored by `save_pretrained`. In shapes, B is the number of
-texts, T of tokens and H of heads; V is the size of the vocabulary, and W the width.
+Importing this module registers them with the Auto classes. Both libraries can read the same folder, since parameters
+have the same names: `AutoModel.from_pretrained` reads an exported run, and `anaphora.load` a model and tokenizer stored
+by `save_pretrained`. In shapes, B is the number of texts, T of tokens, H of heads, and W is the width.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class AnaphoraConfig(PreTrainedConfig):
     """Configuration (config.json) of an exported run.
 
     Args:
-        run: all settings of the run as plain values; None if the configuration describes no model.
+        run: all settings of the run as plain values; None for an empty configuration, as `transformers` needs it.
         vocab_size: number of tokens in the tokenizer's vocabulary.
         fields: any other fields of `PreTrainedConfig`; fields that follow from `run` are overwritten.
 
@@ -80,7 +80,8 @@ class AnaphoraModel(PreTrainedModel):
         Args:
             input_ids: token ids, (B, T).
             attention_mask: mask, (B, T), 0 at padding; None means no padding.
-            pronoun_mask: mask, (B, T), 1 at the pronoun's tokens; needed only by runs with `model.second_sequence`.
+            pronoun_mask: mask, (B, T), 1 at the pronoun's tokens; needed only by runs that read the pronoun as a
+                second sequence (setting `model.second_sequence`).
             output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout.
             output_hidden_states: whether to return the input of each layer and the final states, (B, T, W) each.
             return_dict: whether to return a `BaseModelOutput` instead of a tuple. If this argument or one of the two
@@ -88,7 +89,7 @@ class AnaphoraModel(PreTrainedModel):
 
         Raises:
             UserError: `pronoun_mask` is needed and missing, a text is longer than `model.position.max_length`, or maps
-                are requested from a run that has none.
+                are requested from an encoder without attention.
         """
         with_maps = self._wanted(output_attentions, "output_attentions")
         with_states = self._wanted(output_hidden_states, "output_hidden_states")
@@ -149,7 +150,7 @@ class AnaphoraModel(PreTrainedModel):
 
 @dataclass
 class AnaphoraMaskedLMOutput(MaskedLMOutput):
-    """Output of a masked language model, extended by the final hidden states: (texts, tokens, width)."""
+    """Output of a masked language model, with the final hidden states, (B, T, W), as an additional field."""
 
     last_hidden_state: Tensor | None = None
 
@@ -176,12 +177,12 @@ class AnaphoraForMaskedLM(AnaphoraModel):
         output_hidden_states: bool | None = None,
         return_dict: bool | None = None,
     ) -> AnaphoraMaskedLMOutput | tuple[Any, ...]:
-        """Return logits, (texts, tokens, size of the vocabulary), and the outputs of `AnaphoraModel.forward`.
+        """Return logits, (B, T, size of the vocabulary), and the outputs of `AnaphoraModel.forward`.
 
         The other arguments and the errors are those of `AnaphoraModel.forward`.
 
         Args:
-            labels: token ids, (texts, tokens), -100 at positions to ignore; if given, the output has a `loss`, the mean
+            labels: token ids, (B, T), -100 at positions to ignore; if given, the output has a `loss`, the mean
                 cross-entropy in nats.
         """
         encoded = super().forward(

@@ -31,7 +31,7 @@ _NOT_CAUSAL = N_("{model}: it does not predict masked words, and its attention i
 
 @dataclass(frozen=True, eq=False)
 class EditableModel:
-    """Model in which interventions can edit the softmax of each layer's attention and its product with the values."""
+    """Model whose attention scores, attention weights and attention outputs can be edited in every layer."""
 
     model: TransformersModel
     points: Sequence[EditPoint]
@@ -56,7 +56,8 @@ class EditableModel:
         Args:
             tokens: B tokenized texts, or one text if `alone` is true; edits receive tensors for texts padded on the
                 right to T tokens.
-            interventions: edits, whose layers are the model's own indices; layers without attention are skipped.
+            interventions: edits for each layer, keyed by the model's own layer index; those for layers without
+                attention are ignored.
             whole: the same model with an output layer; None runs the model without it.
 
         Returns:
@@ -66,6 +67,7 @@ class EditableModel:
         Raises:
             UserError: the model cannot process a text, or does not compute attention by the operations that a trial
                 forward pass has located.
+            ValueError: `alone` is true, and there are several texts.
         """
         if self.alone and len(tokens) > 1:
             raise ValueError(f"tokens: {len(tokens)} texts; this model is edited with one text at a time")

@@ -60,7 +60,7 @@ class RowOrder:
 
 @dataclass(frozen=True)
 class EditPoint:
-    """Operations by which one block computes its attention weights and multiplies them by the values."""
+    """Operations by which one Transformer block computes its attention weights and multiplies them by the values."""
 
     softmax: Place
     product: Place
@@ -71,9 +71,9 @@ class EditPoint:
 
 
 class PlacedOperations(SingleOperations):  # type: ignore[no-untyped-call]
-    """Dispatch mode that calls a method for each softmax and each matrix product of a model.
+    """Torch dispatch mode that calls its method `softmax` or `product` for each such operation of a model.
 
-    The methods, `softmax` and `product`, receive the location of the operation in the model. Subclasses override them.
+    The methods receive the location of the operation in the model. Subclasses override them.
     """
 
     def __init__(self, running: Sequence[str]) -> None:
@@ -106,11 +106,11 @@ class PlacedOperations(SingleOperations):  # type: ignore[no-untyped-call]
 
 
 class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
-    """Dispatch mode that applies edits at edit points.
+    """Torch dispatch mode that edits the attention of Transformer blocks during a forward pass.
 
     Args:
         running: paths of the running modules, from `running_modules`.
-        points: edit point of each block with attention.
+        points: operations of each block with attention at which edits are applied.
         edits: edits of each block, keyed by the index of the block in `points`.
         sizes: numbers B of texts, H of heads and T of tokens in the forward pass.
 
@@ -152,7 +152,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         return weights
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Edit the attention weights, multiply them by the values, and edit the result, if there is an edit point here.
+        """Compute a matrix product; if its block has edits, edit the attention weights before and the result after it.
 
         Raises:
             UserError: the attention weights or the product with the values do not consist of B * H * T rows, or weights
@@ -196,7 +196,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 def edited_attention(
     part: nn.Module, points: Sequence[EditPoint], edits: Mapping[int, Sequence[Edit]], sizes: tuple[int, int, int]
 ) -> Iterator[EditedAttention]:
-    """Apply edits to a single forward pass inside the `with` block; yield the dispatch mode that applies them.
+    """Edit the attention in a single forward pass inside the `with` block; yield the mode that applies the edits.
 
     Args:
         part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
@@ -221,9 +221,9 @@ def edited_attention(
 
 
 def maps_at_points(model: PreTrainedModel, points: Sequence[EditPoint], inputs: Inputs, heads: int) -> list[Tensor]:
-    """Return the attention weights of each block, read at its `EditPoint` in a forward pass without edits.
+    """Return the attention weights of each block, (B, H, T, T), recorded where they are multiplied by the values.
 
-    The shape is (texts, heads, tokens, tokens). The errors are those of `edited_attention` and `run_model`.
+    The forward pass has no edits. The errors are those of `edited_attention` and `run_model`.
     """
     count, length = inputs["input_ids"].shape
     with edited_attention(model, points, {}, (count, heads, length)) as attention:

@@ -57,7 +57,9 @@ class AttentionTap:
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None
     ) -> Tensor:
-        """Mix values by attention weights, and record the requested weights; all tensors are (B, H, T, D).
+        """Return the attention output, (B, H, T, D), and record the requested weights.
+
+        Queries, keys and values are (B, H, T, D); `cap` bounds the scores, None does not.
 
         Raises:
             PassEnded: this was the last layer to record.
@@ -142,9 +144,9 @@ def _attention(
 def _mixed(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, cap: float | None, dropout: float = 0.0
 ) -> Tensor:
-    """Mix values by attention weights; queries, keys, values and the result are (B, H, T, D).
+    """Return the attention output; queries, keys, values and the result are (B, H, T, D).
 
-    A bound of the scores, `cap`, switches `dropout` off.
+    If the scores are bounded by `cap`, there is no dropout.
     """
     if cap is None:
         return attend(query, key, value, bias, dropout, scale)
@@ -152,9 +154,9 @@ def _mixed(
 
 
 def _bias(query: Tensor, key: Tensor, mask: Tensor | None, position_bias: Tensor | None) -> Tensor:
-    """Return the sum of mask and position bias, broadcastable to (B, H, Q, T), with -inf at masked pairs.
+    """Return the sum of mask and position bias, broadcastable to (B, H, Q, T).
 
-    transformers uses the lowest number of the data type there.
+    Masked pairs, which transformers marks by the lowest number of the data type, get -inf.
     """
     bias = query.new_zeros(1, 1, query.shape[2], key.shape[2])
     if mask is not None:

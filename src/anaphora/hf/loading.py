@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MASKED, CAUSAL, MULTIMODAL = "AutoModelForMaskedLM", "AutoModelForCausalLM", "AutoModelForMultimodalLM"
 _DOUBLE_HEADS = frozenset({"GPT2DoubleHeadsModel", "OpenAIGPTDoubleHeadsModel"})
-"""Decoders with an output layer over the vocabulary and another, over choices; no Auto class loads them."""
+"""Decoders with an output layer over the vocabulary and one for multiple choice; no Auto class loads them."""
 _TEXTS_TO_SPLIT = ("Anna was born in 2024, but Émile isn't here.", "小红推了小明，因为他很生气。")
 """Texts that show whether transformers and tokenizer.json split a text in the same way."""
 _SHOWN_TOKENS = 8
@@ -46,15 +46,15 @@ _JSON_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "a
 _WEIGHTS_OF_OTHERS = (".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx", ".pt", ".pth", ".safetensors")
 """Suffixes of files that may hold weights."""
 _LFS_POINTER = b"version https://git-lfs"
-"""Beginning of the small file that stands for a large one in a copy made without Git LFS."""
+"""Beginning of the small file that replaces a large one in a repository cloned without Git LFS."""
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
 def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model, in float32, and its tokenizer from a folder or the Hugging Face Hub ("hf://owner/name").
 
-    Files from the Hub are downloaded to the cache of `transformers`. The name that is returned is the last part of
-    `name`. If the weights of the output layer are missing, the model is returned without it.
+    Files from the Hub are downloaded to the cache of `transformers`. The last component of `name` is returned too. If
+    the weights of the output layer are missing, the model is returned without it.
 
     Raises:
         UserError: the folder or model does not exist or cannot be reached; the model is an adapter, or needs code that
@@ -106,7 +106,7 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
 
 
 def check_loaded(transformers: Any, model: object) -> None:
-    """Check that a loaded model is a model of `transformers` in memory, and no model of peft or other wrapper."""
+    """Raise UserError unless `model` is a model of `transformers` with its weights in memory, not a wrapper of one."""
     name = type(model).__name__
     if isinstance(model, transformers.PreTrainedModel):
         if model.device.type == "meta":
@@ -129,7 +129,10 @@ def check_loaded(transformers: Any, model: object) -> None:
 
 
 def _path_inside(transformers: Any, model: object) -> str | None:
-    """Return how to write the model of `transformers` that a compiled copy, a pipeline or another wrapper holds."""
+    """Return the Python expression of the `transformers` model inside a wrapper, such as "model.model" for a pipeline.
+
+    The result is None if the object `model` contains no such model.
+    """
     attributes = {} if isinstance(model, nn.Module) else getattr(model, "__dict__", {})
     holders = {"model": model} | {f"model.{name}": value for name, value in attributes.items() if name[0] != "_"}
     for holder, module in holders.items():
@@ -176,7 +179,7 @@ def _no_weights_error(folder: Path, title: str) -> UserError:
 
 
 def _check_files(folder: Path, title: str) -> None:
-    """Check that the files in the folder of a model that transformers cannot open are present and whole."""
+    """Raise UserError if a model's weights or a file of its tokenizer are missing, damaged or a Git LFS pointer."""
     if not (folder / WEIGHTS).exists() and not (folder / INDEX).exists():
         raise _no_weights_error(folder, title)
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
@@ -300,15 +303,15 @@ def has_output_layer(model: PreTrainedModel) -> bool:
 
 
 def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
-    """Return whether an Auto class, such as "AutoModelForMaskedLM", loads a model and its layer over the vocabulary."""
+    """Return whether the Auto class called `automatic`, such as "AutoModelForMaskedLM", loads models of this class."""
     return type(model).__name__ in _class_names()[automatic]
 
 
 @cache
 def _class_names() -> dict[str, frozenset[str]]:
-    """Return the names of the model classes that need another Auto class than `AutoModel`, keyed by this Auto class.
+    """Return the names of the model classes that `AutoModel` does not load, keyed by the Auto class that does.
 
-    They are language models; encoders of encoder-decoders; and encoder-decoders of two separate models.
+    They are language models, encoders of encoder-decoders, and encoder-decoders made of two separate models.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
@@ -328,10 +331,10 @@ def _class_names() -> dict[str, frozenset[str]]:
 
 
 def _for_pretraining() -> frozenset[str]:
-    """Return the names of the pre-training classes of model families that also have a masked language model.
+    """Return the names of classes such as BertForPreTraining, in families that also have a masked language model.
 
-    Most have two output layers, for masked tokens and pairs of sentences. Some, such as ELECTRA's, only detect replaced
-    tokens.
+    Most have two output layers, for masked tokens and for pairs of sentences. Some, such as ELECTRA's, only detect
+    replaced tokens.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     masked = names.MODEL_FOR_MASKED_LM_MAPPING_NAMES

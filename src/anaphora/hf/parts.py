@@ -22,9 +22,9 @@ _LONGEST_ERROR = 200
 
 
 def text_part(model: PreTrainedModel, name: str) -> PreTrainedModel:
-    """Return the module found by `text_module`.
+    """Return the text encoder or decoder of a model, found by `text_module`, as a `PreTrainedModel`.
 
-    If this module has no attribute `config`, it is wrapped in a `PreTrainedModel` with the configuration of the model.
+    If it has no attribute `config`, it is wrapped in a `PreTrainedModel` with the configuration of the whole model.
     """
     part: Any = text_module(model, name)
     return cast("PreTrainedModel", part if hasattr(part, "config") else _encoder_part(model, part))
@@ -59,7 +59,7 @@ def text_module(model: PreTrainedModel, name: str) -> nn.Module:
 
 
 def takes_types(part: nn.Module) -> bool:
-    """Return whether the `forward` method of a text part takes `token_type_ids`."""
+    """Return whether the `forward` method of a text encoder or decoder takes `token_type_ids`."""
     return "token_type_ids" in inspect.signature(part.forward).parameters
 
 
@@ -83,12 +83,12 @@ def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel
 
 
 def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> Tensor:
-    """Run a text part in evaluation mode and return the last hidden states, (texts, tokens, width).
+    """Run a text encoder or decoder in evaluation mode and return the last hidden states, (texts, tokens, width).
 
-    If the part was in training mode, this mode is restored.
+    Afterwards, the mode is restored. `name` is the model's name for error messages.
 
     Raises:
-        UserError: the part needs inputs other than text, or returns no hidden states for the tokens.
+        UserError: `part` needs inputs other than text, or returns no hidden states for the tokens.
     """
     kind = type(part).__name__
     with evaluation_mode(part), uncompiled(), errors_in_one_line(f"{name}: {kind} cannot be read from a text alone"):
@@ -97,10 +97,10 @@ def last_states(part: PreTrainedModel, inputs: dict[str, Tensor], name: str) -> 
 
 
 def states_in(output: Any, ids: Tensor, what: str) -> Tensor:
-    """Return the last hidden states, (texts, tokens, width), from the output of a text part.
+    """Return the last hidden states, (texts, tokens, width), from the output of a text encoder or decoder.
 
-    A family without a class that returns hidden states, such as Llama 4, gives logits. `ids` are the (texts, tokens)
-    token ids of the input; `what` begins the error message.
+    For a model family whose classes return no hidden states, such as Llama 4, the logits are returned. `ids` are the
+    token ids of the input, (texts, tokens); `what` begins the error message.
 
     Raises:
         UserError: the output has neither hidden states nor logits for the tokens.

@@ -1,10 +1,9 @@
 """Analysis of a `transformers` model: tokens, attention maps, and the attention rows of pronouns.
 
-A model that takes its attention function from the registry of `transformers` runs with one that records the weights
-(`interface`). Other models run in eager mode, or with their own implementation, and return the maps; if a test shows
-that these are not the true weights, the weights are recorded where they are multiplied by the values. Interventions
-always edit the operations of the forward pass. In shapes, B is the number of texts, L of layers, H of heads, T of
-tokens and Q of queries.
+A model that takes its attention function from the registry of `transformers` runs with a function that records the
+weights (`interface`). Other models run in eager mode, or with their own implementation, and return the maps; if a test
+shows that these are not the true weights, the weights are recorded where they are multiplied by the values. In shapes,
+B is the number of texts, L of layers, H of heads, T of tokens, Q of queries, and V is the size of the vocabulary.
 """
 
 from __future__ import annotations
@@ -42,7 +41,14 @@ from anaphora.hf.parts import takes_types, text_part
 from anaphora.hf.tokens import Limits, TextReader, padding_id
 from anaphora.hf.verification.forward import eager_maps, held_in_reading_mode, joined_maps, reading_mode, run_model
 from anaphora.hf.verification.probe import Probe
-from anaphora.hf.verification.reading import MapReading, check_maps, placed, row_tolerance, tokens_with_sink, with_sink
+from anaphora.hf.verification.reading import (
+    MapReading,
+    all_layers,
+    check_maps,
+    row_tolerance,
+    tokens_with_sink,
+    with_sink,
+)
 from anaphora.model.attention import Queries
 from anaphora.model.linear import faster_products
 from anaphora.model.prediction import group_mean
@@ -53,7 +59,7 @@ if TYPE_CHECKING:
 _ITEMS_AT_ONCE = 32
 """Approximate number of items per forward pass."""
 _PASSES_AT_ONCE = 8
-"""Number of forward passes for which the model is prepared once."""
+"""Number of forward passes between two restorations of the model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +105,7 @@ class TransformersModel:
 
     @cached_property
     def editable(self) -> EditableModel:
-        """Return the model with editable attention.
+        """Return a wrapper of this model that can edit its attention.
 
         Raises:
             UserError: the model's attention cannot be edited; the message gives the reason.
@@ -150,10 +156,10 @@ class TransformersModel:
                 edited.
         """
         layers = self.editable.read([tokens], interventions)[0] if interventions else self.run([tokens])
-        return placed(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
+        return all_layers(torch.stack([layer[0] for layer in layers]).float(), self.reading).cpu().numpy()
 
     def records(self, examples: Sequence[Example], head: Head | None = None) -> Iterator[AttentionRecord]:
-        """Return the records of `numbered_records`, in the given order."""
+        """Return the results of `numbered_records` in the order of `examples`, without the indices."""
         records = dict(self.numbered_records(examples, head=head))
         return iter([records[item] for item in range(len(examples))])
 
@@ -194,9 +200,9 @@ class TransformersModel:
     def _records_of_batch(
         self, items: Sequence[tuple[int, Example]], tokens: Sequence[TokenizedText], head: Head | None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index and the record of each item of a batch.
+        """Yield the index of each example of a batch and the attention rows of its pronoun.
 
-        `tokens` are the tokens of the distinct texts of the examples, in the order in which these texts first occur.
+        `tokens` has the distinct texts of the examples, in the order in which they first occur.
         """
         row_of = {text: row for row, text in enumerate(dict.fromkeys(example.text for _, example in items))}
         mention, row, token = [], [], []
@@ -211,7 +217,7 @@ class TransformersModel:
         queries = (torch.tensor(row, device=device), torch.tensor(token, device=device))
         weights = torch.stack(self.run(tokens, queries, head), dim=1)  # (Q, L, H, T)
         rows = group_mean(weights.float(), torch.tensor(mention, device=device), len(items))
-        add_layers = placed if head is None else with_sink
+        add_layers = all_layers if head is None else with_sink
         tolerance = max(ROW_TOLERANCE, row_tolerance(self.model.dtype))
         for (item, example), of_item in zip(items, rows, strict=True):
             own = tokens[row_of[example.text]]
@@ -302,7 +308,7 @@ class TransformersModel:
         return maps
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> list[Tensor]:
-        """Return the logits of B texts under an intervention, as B tensors (T, V), where T may include padding.
+        """Return the logits of each text under an intervention, (T, V), where T may include padding.
 
         Raises:
             UserError: the model has no output layer, its attention cannot be edited, or it cannot process a text.

@@ -53,15 +53,15 @@ class TextReader:
         backend = tokenizer.backend_tokenizer
         self._blanks, self._check_pieces = BlankPieces(backend), PieceCheck(backend)
         self._unknown = {tokenizer.unk_token_id, *unknown_ids(backend)} - {None}
-        self._doubled: set[str] = set()  # special tokens that `_name_doubled` has named
+        self._doubled: set[str] = set()  # special tokens that a notice has named
 
     def read(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair of texts, with special tokens.
 
         [MASK] in a text stands for the model's mask token, if there is one. A token without visible characters, such as
         the space that some tokenizers put before a text, counts as a special token, whatever offsets the tokenizer
-        reports. With `second`, spans refer to both texts joined by `BETWEEN_TEXTS`. A special token at an end of a
-        text, as a chat template writes it, does not replace the one that the tokenizer adds; a notice says so.
+        reports. With `second`, spans refer to both texts joined by `BETWEEN_TEXTS`. If a text begins or ends with a
+        special token that the tokenizer adds too, both are kept, and a notice is printed.
 
         Raises:
             UserError: the tokenizer cannot read a text, a text is empty, a token's offsets point to other characters
@@ -72,11 +72,11 @@ class TextReader:
         encoding = self._encoded([one.replace(_MASK, mask) for one in texts])
         ids, names = encoding["input_ids"], encoding.tokens()
         owners = encoding.sequence_ids()
-        self._name_doubled(ids, names, owners)
+        self._warn_of_doubled_token(ids, names, owners)
         if second is None:
             owners = [0] * len(ids)
         text, starts = BETWEEN_TEXTS.join(texts), (0, len(text) + len(BETWEEN_TEXTS))
-        places = [_places_before_replacing(one, mask) for one in texts]
+        places = [_offsets_before_replacing(one, mask) for one in texts]
         offsets = [
             (0, 0) if owner is None else (starts[owner] + places[owner][start], starts[owner] + places[owner][end])
             for owner, (start, end) in zip(owners, encoding["offset_mapping"], strict=True)
@@ -109,8 +109,8 @@ class TextReader:
                 error=one_line(error),
             ) from None
 
-    def _name_doubled(self, ids: Sequence[int], names: Sequence[str], owners: Sequence[int | None]) -> None:
-        """Print once which special token the model reads twice, because both the text and the tokenizer give it."""
+    def _warn_of_doubled_token(self, ids: Sequence[int], names: Sequence[str], owners: Sequence[int | None]) -> None:
+        """Print a notice, once per token, if a text begins or ends with a special token that the tokenizer adds too."""
         places = range(len(ids))
         for order in (places, places[::-1]):
             added = list(takewhile(lambda place: owners[place] is None, order))
@@ -122,7 +122,7 @@ class TextReader:
             say(notice.format(token=names[own]))
 
     def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:
-        """Check that the second text of a pair has tokens and is separated from the first."""
+        """Raise UserError if the second text of a pair has no tokens, or no special token precedes it."""
         if not has_second:
             raise UserError(N_("second: it is empty"))
         if None not in owners[owners.index(0) : owners.index(1)]:
@@ -141,11 +141,11 @@ class TextReader:
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Extend each span by what follows it, is in no other span, and is a combining mark or composes with the span.
+    """Extend each span by the following combining marks and composing characters that are in no other span.
 
     Tokenizers that compose letters and accents, or drop marks, report only the letter. Marks are found by their Unicode
     category, because the combining class of many marks, such as vowel signs and variation selectors, is 0. The letters
-    of a Korean syllable and half-width Japanese sound marks are no marks, but compose.
+    of a Korean syllable and half-width Japanese sound marks are not marks, but compose with the character before.
     """
     covered = {place for span in spans for place in range(*span)}
     extended = []
@@ -171,16 +171,16 @@ def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
 
 
 def padding_id(tokenizer: PreTrainedTokenizerBase, part: PreTrainedModel) -> int:
-    """Return the id that pads texts, which the attention mask hides.
+    """Return the token id for padding, which the attention mask hides.
 
-    The id is 0 if there is no padding token, or if it was added to the tokenizer alone and the model has no row for it.
+    It is 0 if the tokenizer has no padding token, or one for which the model's embedding table has no row.
     """
     number, rows = int(tokenizer.pad_token_id or 0), _vocabulary(part)
     return number if rows is None or number < rows else 0
 
 
-def _places_before_replacing(text: str, mask: str) -> Sequence[int]:
-    """Return the offset in `text` of each character of the new text, in which `mask` has replaced every [MASK].
+def _offsets_before_replacing(text: str, mask: str) -> Sequence[int]:
+    """Map each character of a text in which `mask` has replaced every [MASK] to its offset in the original `text`.
 
     All characters of `mask` get the offset of [MASK]. The last element of the result is the offset of the text's end.
     """
@@ -207,10 +207,10 @@ class Limits:
 
     @classmethod
     def measured(cls, part: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str) -> Limits:
-        """Measure the limits of a model's text part and of its tokenizer.
+        """Measure the limits of a text encoder or decoder and of its tokenizer.
 
         Raises:
-            UserError: the part needs inputs other than text.
+            UserError: `part` needs inputs other than text.
         """
         vocabulary, config = _vocabulary(part), part.config.get_text_config()  # without the settings for images
         special = {*tokenizer.all_special_ids, getattr(config, "pad_token_id", None)}
@@ -226,7 +226,7 @@ class Limits:
         return cls(name, min((limit for limit in limits if 0 < limit < _MOST_TOKENS), default=None), vocabulary)
 
     def check(self, text: str, tokens: TokenizedText) -> None:
-        """Check that a tokenized text is not too long and has no token outside the model's vocabulary."""
+        """Raise UserError if a tokenized text is too long or has a token outside the model's vocabulary."""
         if self.tokens is not None and len(tokens.ids) > self.tokens:
             raise UserError(
                 N_(
@@ -260,7 +260,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 
 
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
-    """Return how many rows of each position-embedding table a text can use; some models reserve the first rows."""
+    """Return the maximum text length that each position-embedding table allows; some models reserve its first rows."""
     lookups = _Lookups()
     with torch.inference_mode(), restored(part), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
@@ -268,7 +268,7 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row that a text uses in a position-embedding table; None if the table is not of positions.
+    """Return the first row that a text uses in a position-embedding table; None for any other embedding table.
 
     `rows` are the indices of the rows used by a text of `count` tokens. Indices of positions are consecutive.
     """

@@ -27,7 +27,7 @@ INDEX = f"{WEIGHTS}.index.json"
 _FLOATING = ("F64", "F32", "F16", "BF16")
 """Floating-point data types, as safetensors names them."""
 _NUMBERED = re.compile(r"(^|\.)\d+\.")
-"""Pattern of the part of a tensor's name with the index of a layer or an expert."""
+"""Pattern of a layer's or an expert's index in the name of a tensor."""
 _OF_EXPERT = re.compile(r"(.*\bexperts\.)(\d+)(\..+)")
 """Pattern of the name of an expert's tensor: what precedes the expert's index, the index, and the rest."""
 _READ_WITH_TOKENS = re.compile(r"(embed|wpe|wte|pos_|position|alibi|rel_|relative|rotary)|^ln_|norm$", re.IGNORECASE)
@@ -40,7 +40,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """File, data type and shape of a stored tensor, from the header of the file."""
+    """Description of a stored tensor, from the header of a safetensors file."""
 
     file: str  # name of the file
     type: str  # data type, as safetensors names it, such as F32
@@ -93,7 +93,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that `transformers` can load the trained model that a config.json describes, without any change to it.
+    """Check that `transformers` can load the model that a config.json describes as it was trained.
 
     Raises:
         UserError: the weights are quantised, the model class belongs to another family than `model_type`, or the model
@@ -136,8 +136,8 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
     """Check that transformers uses every key of a config.json that changes how attention is computed.
 
     A key counts as used if its name is in the source code of the model. Keys whose value selects standard attention are
-    not checked. If the model consists of several, such as one for images and one for text, the section of the text
-    model `part`, such as `text_config`, is checked too.
+    not checked. If the model consists of several, such as one for images and one for text, the section for the text
+    model `part`, such as `text_config`, is checked too. If transformers ignores a key, UserError is raised.
     """
     _check_keys(config, model, path)
     kind = type(getattr(part, "config", model.config).get_text_config())
@@ -237,7 +237,7 @@ def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
 
 
 def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
-    """Set missing weights of the text part to zero; return the names of those that affect the attention maps."""
+    """Set missing weights of the text encoder to zero; return the names of those that affect the attention maps."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
         key: parameters[key]
@@ -255,7 +255,7 @@ def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: st
 
 
 def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
-    """Return the prefixes under which a file may store the weights of the text part, longest first."""
+    """Return the name prefixes under which a file may store the weights of the text encoder, longest first."""
     base = f"{model.base_model_prefix}." if model.base_model_prefix else ""
     return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
 
@@ -276,18 +276,15 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
 
 
 def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name that the first missing weight has in the file, if it has the expected name with another prefix.
-
-    The result is None if the file has no such weight.
-    """
+    """Return the name in the file of the first missing weight if only its prefix is unexpected, else None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 
 
 def _changed(missing: str, unexpected: Collection[str]) -> str | None:
-    """Return a tensor that the file has in place of a missing weight; None if there is none.
+    """Return the name of a tensor that the file has in place of a missing weight, else None.
 
-    A layer stores its weight in parts if it is pruned, parametrised or quantised, or has an adapter.
+    Layers that are pruned, parametrised or quantised, or have an adapter, store their weight as several tensors.
     """
     layer, _, kind = missing.rpartition(".")
     return next((key for key in sorted(unexpected) if key.startswith(f"{layer}.") and kind in key), None)
@@ -300,7 +297,7 @@ def _check_numbers(
     prefixes: Sequence[str],
     name: str,
 ) -> None:
-    """Check the data types of the stored weights, and that those the model has loaded are finite."""
+    """Raise UserError for stored weights of an unsupported data type and for loaded weights that are not finite."""
     for key, tensor in stored.items():  # of any name, since transformers renames and joins some tensors of a file
         if tensor.type.startswith("F") and tensor.type not in _FLOATING:
             raise _wrong_type(key, tensor, name)

@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 Inputs = Mapping[str, Tensor]
 _HELD: ContextVar[tuple[PreTrainedModel, str | None, Snapshot] | None] = ContextVar("held", default=None)
 _ONE_AT_A_TIME = RLock()
-"""Lock of every model whose attributes are changed for a pass, since threads may share a model or parts of it."""
+"""Lock held while the attributes of any model are changed for a pass: threads may share a model or its modules."""
 _SET_FOR_READING = {"training", "return_dict", "_attn_implementation_internal"}
 
 
 @contextlib.contextmanager
 def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[Snapshot]:
-    """Switch a model to evaluation mode and to an attention implementation (None: its own) in the `with` block."""
+    """Run a model in evaluation mode inside the `with` block, and restore it afterwards.
+
+    Args:
+        model: model of `transformers`.
+        implementation: name of the attention implementation inside the block; None for the model's own.
+    """
     held = _HELD.get()
     if held is not None and held[:2] == (model, implementation):
         try:
@@ -51,7 +56,7 @@ def reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator
 
 @contextlib.contextmanager
 def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> Iterator[None]:
-    """Apply `reading_mode` to a model once, for all forward passes inside the `with` block.
+    """Apply `reading_mode` to a model once for all forward passes inside the `with` block, which saves time.
 
     After each pass, only the attributes that the pass has altered are restored.
     """
@@ -122,7 +127,7 @@ class Snapshot:
     def alteration(self) -> str | None:
         """Return the name of a child module, or of a string or Boolean attribute, that has changed; None if none has.
 
-        What `reading_mode` sets is not compared. Attributes of other types may be caches, such as rotary angles.
+        Attributes that `reading_mode` sets, and attributes of other types, which may be caches, are not compared.
         """
         return next(filter(None, (attributes.alteration() for attributes in self._owners)), None)
 

@@ -61,7 +61,7 @@ class Observation:
 def observed(model: nn.Module, tokens: int) -> Iterator[Observation]:
     """Observe one forward pass over one text inside the `with` block; undo changes to parameters and buffers.
 
-    The number of tokens must differ from every dimension of the model's parameters.
+    Attention is recognised by its shape, so the number of tokens must differ from every dimension of the parameters.
     """
     with running_modules(model) as running:
         operations = _Operations(model, tokens, running)
@@ -130,7 +130,7 @@ class SingleOperations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _storages(tensor: Tensor) -> set[int]:
-    """Return the addresses of a tensor's numbers; those of its parts if it is made of several, as when quantised."""
+    """Return the memory addresses of a tensor's data; a quantised tensor, for instance, may have several."""
     if not is_traceable_wrapper_subclass(tensor):
         return {tensor.untyped_storage().data_ptr()}
     names, _ = tensor.__tensor_flatten__()
@@ -161,7 +161,7 @@ def _attention_in_steps(
 
 
 class _Operations(SingleOperations):  # type: ignore[no-untyped-call]
-    """Torch dispatch mode that records attention weights, and saves parameters and buffers that are overwritten."""
+    """Torch dispatch mode that records attention weights, and copies parameters and buffers before they are changed."""
 
     def __init__(self, model: nn.Module, tokens: int, running: list[str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -48,7 +48,7 @@ _STEP = {torch.float16: 2**-10, torch.bfloat16: 2**-7}
 _NO_INFLUENCE = (1e-5, 1e-8)
 """Relative and absolute tolerance between maps that should be computed from the same values."""
 _NO_INFLUENCE_OF_OTHERS = (1e-4, 1e-7)
-"""The same for maps of a text in batches of the same shape with other texts; a mixture of experts rounds otherwise."""
+"""Same tolerances between maps of one text beside different texts: a mixture of experts rounds differently."""
 _NOTHING = 1e-6
 """Largest weight on a later token in a model that still counts as causal."""
 
@@ -113,12 +113,13 @@ class Probe:
             raise self._refusal(reasons[EAGER]) from None
 
     def check_whole(self, whole: PreTrainedModel) -> None:
-        """Check that a model gives its text part, whose maps are read, the text and nothing else.
+        """Check that a model passes the unchanged text to its text encoder, whose maps are read.
 
         A class outside `transformers`, or a hook, may change the text. Models that need other inputs are not checked.
 
         Raises:
-            UserError: in a pass of the whole model, the text part has other states than alone, or does not run.
+            UserError: in a pass of the whole model, the encoder's hidden states differ from those of the encoder alone,
+                or the encoder does not run.
         """
         path = next((path for path, module in whole.named_modules() if module is self.model), "")
         inside = set(self.model.modules())
@@ -158,8 +159,8 @@ class Probe:
     def _texts_interact(self, read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether texts of a batch may affect each other; `read` returns the maps of given inputs.
 
-        They do if rotary angles depend on the longest text, if a mixture of experts has a limited capacity, if numbers
-        are quantised in steps that depend on the whole batch, or, perhaps, if each head has a mask of its own.
+        Reasons are rotary angles that depend on the longest text, a mixture of experts with a limited capacity,
+        activations quantised by a scale of the whole batch, and, possibly, masks that differ between heads.
         """
         has_capacity = getattr(self.model.config, "expert_capacity", None) is not None
         if self._writes_weights or self._has_masks_of_heads or has_capacity:
@@ -227,7 +228,7 @@ class Probe:
         return replace(reading, alone=not is_same or self._texts_interact(read))
 
     def _reading_at_products(self, own: Sequence[Mixing]) -> MapReading:
-        """Return the `MapReading` that records attention weights where the model multiplies its values by them."""
+        """Return the method that records attention weights where the model multiplies its values by them."""
         ids = self._two_texts()
         second, _ = self._observe(None, whole_texts(ids[1:], self.has_types))
         if second.attends_elsewhere:
@@ -252,7 +253,7 @@ class Probe:
         return [one.rows.view(1, -1, self.tokens, self.tokens) for one in mixings]
 
     def _described(self, implementation: str | None, maps: Sequence[Tensor], own: Sequence[Mixing]) -> MapReading:
-        """Return the `MapReading` that describes the maps of one text.
+        """Describe the layout of the attention maps that an attention implementation gives for one text.
 
         The number of heads, and whether attention is causal, follow from the maps. The layer indices, and whether there
         is an attention sink, follow from the observed weights `own`.
@@ -310,7 +311,7 @@ class Probe:
                 raise UserError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
-        """Return whether the maps that `read` gives for a text are independent of padding and of the padding token."""
+        """Return whether padding leaves the maps that `read` gives for a text unchanged, whatever the padding token."""
         dtype = maps[0].dtype
         exact = (4 * _STEP[dtype], 0.0) if dtype in _STEP else _NO_INFLUENCE
         batch = [one[..., : self.tokens, : self.tokens] for one in read(self.batch)]

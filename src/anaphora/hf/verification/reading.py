@@ -1,4 +1,4 @@
-"""Method of reading the attention maps of a model of `transformers`, and layout and checks of the maps.
+"""Description of how the attention maps of a `transformers` model are read, and checks of the maps.
 
 In shapes, L is the number of layers, H of heads, T of tokens, B of texts and Q of queries.
 """
@@ -65,8 +65,8 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
     )
 
 
-def placed(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if there is one, to attention weights, and zeros for layers without attention.
+def all_layers(weights: Tensor, reading: MapReading) -> Tensor:
+    """Add the attention sink, if there is one, to attention weights, and layers of zeros for layers without attention.
 
     Layers after the last layer with attention are not added. The weights are those of all queries, (L, H, T, T), or of
     one query, (L, H, T).
