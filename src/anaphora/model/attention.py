@@ -1,4 +1,4 @@
-"""Self-attention: functions for outputs and weights, and modules with different projections.
+"""Self-attention: functions that compute its outputs and weights, and modules that differ in their projections.
 
 In shapes, B is the batch size, T the number of tokens, H of heads, D of features per head, and Q of queries; W is the
 width.
@@ -27,13 +27,13 @@ def attend(
 
     Args:
         query, key, value: (B, H, Q, D), (B, H, T, D) and (B, H, T, V) for any V.
-        bias: bias added to the scores, broadcastable to (B, H, Q, T); -inf masks a pair. Without a bias (None), the
-            computation takes half the time that it takes with a bias of zeros.
+        bias: bias added to the scores, broadcastable to (B, H, Q, T); -inf masks a pair of query and key. None takes
+            half the time of a bias of zeros.
         dropout: share of the weights set to zero, from 0 to 1; pass 0 in evaluation.
         scale: factor of the dot products, by default 1 / sqrt(D).
 
     Returns:
-        Mixed values, (B, H, Q, V). A query whose keys are all masked gets zeros, not NaN.
+        Weighted sums of the values, (B, H, Q, V). A query whose keys are all masked gets zeros, not NaN.
     """
     if bias is not None:
         bias = bias.to(query.dtype)
@@ -133,7 +133,7 @@ class Attention(Mixer):
             self.add_module(name, Linear(width, width))
 
     def project(self, hidden: Tensor, content: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries and keys of `hidden`, rotated by position, and values of `content`, as edited by `edits`."""
+        """Return queries and keys of `hidden`, rotated by position, and values of `content`, after all `edits`."""
         query, key, value = self.unrotated(hidden, content)
         rotated = context.rotate(query)
         query, key = rotated, rotated if key is query else context.rotate(key)
@@ -186,14 +186,14 @@ class Attention(Mixer):
         return output
 
     def rows(self, query: Tensor, key: Tensor, context: AttentionContext, queries: Queries) -> Tensor:
-        """Return the attention weights of selected queries, as in `query_rows` but edited by `edits`: (Q, H, T)."""
+        """Return the attention weights of selected queries, as in `query_rows`, after all `edits`: (Q, H, T)."""
         row, token = queries
         if self.edits:
             return self.maps(query, key, context)[row, :, token]
         return query_rows(query, key, self.score_bias(context), queries, self.scale)
 
     def maps(self, query: Tensor, key: Tensor, context: AttentionContext) -> Tensor:
-        """Return the attention weights of all queries, as edited by `edits`: (B, H, T, T)."""
+        """Return the attention weights of all queries, after all `edits`: (B, H, T, T)."""
         scores = attention_scores(query, key, self.score_bias(context), self.scale)
         for edit in self.edits:
             scores = edit.scores(scores)
@@ -245,7 +245,7 @@ def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
 def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> tuple[Tensor, Tensor]:
     """Return the indices of the batch rows, (B, 1), and the token indices of the queries of each batch row, (B, most).
 
-    A batch row with fewer than `most` queries is padded with the token index 0.
+    `within` has the index of each query within its batch row. Rows with fewer than `most` queries are padded with 0.
     """
     row, token = queries
     tokens = torch.zeros(batch, most, dtype=torch.long, device=row.device)
@@ -254,7 +254,7 @@ def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> 
 
 
 class SharedQueryKey(Attention):
-    """Attention with one projection for both query and key, so that raw scores are symmetric."""
+    """Attention with one projection for both queries and keys, so that dot products are symmetric without positions."""
 
     projections = ("query", "value", "output")
 
@@ -278,7 +278,7 @@ class Uniform(Attention):
 
 
 class ParameterFree(Attention):
-    """Attention without parameters, softmax(X X^T / sqrt(D)) X for each head's slice X, with position encodings."""
+    """Attention without parameters: softmax(X X^T / sqrt(D)) X, where X is each head's slice of the features."""
 
     projections = ()
 

@@ -17,15 +17,16 @@ from anaphora.settings.model import encoder as model_settings
 
 
 class Encoder(nn.Module):
-    """Encoder: token embedding (optionally with position encoding and norm), blocks, and a final norm for pre-norm.
+    """Transformer encoder: token embeddings, position encoding, blocks, and, with pre-norm, a final norm.
 
-    A batch row may hold several packed sentences: `segments` gives the sentence of each token (-1 for padding), and
-    `positions` restart at 0 in each. Attention rows and maps of a recurrent network raise `UserError`.
+    A batch row may hold several packed sentences: `EncoderInput.segments` has the index of each token's sentence (-1
+    for padding), and `EncoderInput.positions` restart at 0 in each sentence. If blocks have a recurrent network instead
+    of attention, methods that return attention weights raise UserError.
 
     Attributes:
-        hidden_share: interpolation weight s, from 0 to 1. The values are computed from s h + (1 - s) x, where h is the
-            input of the layer, and x is the input of the first layer. With `optimizer.value_curriculum`, s is below 1
-            early in training.
+        hidden_share: interpolation weight s, from 0 to 1. The attention values are computed from s h + (1 - s) x, where
+            h is the input of the layer, and x is the input of the first layer. With the setting
+            `optimizer.value_curriculum`, s is below 1 early in training.
     """
 
     def __init__(self, chosen: model_settings.Model, vocabulary: int) -> None:
@@ -75,7 +76,7 @@ class Encoder(nn.Module):
         )
 
     def embed(self, tokens: EncoderInput) -> Tensor:
-        """Return the input of the first block: (B, T, W)."""
+        """Return the input of the first block: token embeddings with candidate markers and positions, (B, T, W)."""
         hidden = self.token_embeddings(tokens.ids)
         if tokens.marks is not None:
             hidden = hidden + tokens.marks
@@ -88,7 +89,7 @@ class Encoder(nn.Module):
         return vectors if self.position.scale == 1 else vectors * self.position.scale
 
     def passes(self, tokens: EncoderInput) -> Iterator[LayerPass]:
-        """Yield the forward pass of each layer, from first to last."""
+        """Yield each layer's projections, attention weights and output (`LayerPass`), from first to last."""
         yield from layer_passes(self.layers, self.make_context(tokens))
 
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:

@@ -54,9 +54,9 @@ class SwiGlu(nn.Module):
 
 
 class Block(nn.Module):
-    """Transformer block: attention, then a feed-forward network.
+    """Transformer block: attention or a recurrent network, then a feed-forward network.
 
-    Each of the two computes x + f(norm(x)) with pre-norm, and norm(x + f(x)) with post-norm.
+    For either function f, the block computes x + f(norm(x)) with pre-norm, and norm(x + f(x)) with post-norm.
     """
 
     def __init__(self, chosen: model_settings.Model) -> None:
@@ -70,7 +70,7 @@ class Block(nn.Module):
         self.value_norm = chosen.norm.build(chosen.width) if chosen.values == "token" else None
 
     def attention_inputs(self, hidden: Tensor, context: AttentionContext) -> tuple[Tensor, Tensor]:
-        """Return the input of the query and key projections, and the input of the value projection: (B, T, W) each."""
+        """Return the input of the query and key projections and that of the value projection: (B, T, W) each."""
         read = self._attention_input(hidden)
         if self.value_norm is not None:
             return read, self.value_norm(context.embeddings)
@@ -79,7 +79,7 @@ class Block(nn.Module):
         return read, self._attention_input(torch.lerp(context.embeddings, hidden, context.hidden_share))
 
     def _attention_input(self, states: Tensor) -> Tensor:
-        """Return the input of attention, normalised with pre-norm: (B, T, W) -> (B, T, W)."""
+        """Normalise hidden states if the block has pre-norm: (B, T, W) -> (B, T, W)."""
         read: Tensor = self.attention_norm(states) if self.is_pre_norm else states
         return read
 
@@ -114,8 +114,7 @@ class Block(nn.Module):
 class LayerPass:
     """Forward pass of one layer on a batch; `mixed`, the attention output, is computed on first use and cached.
 
-    `context` is shared by all layers; the input `hidden` is (B, T, W), its projections (B, H, T, D). Attention weights
-    of a recurrent network raise `UserError`.
+    `context` is shared by all layers; the input `hidden` is (B, T, W); `query`, `key` and `value` are (B, H, T, D).
     """
 
     def __init__(self, block: Block, context: AttentionContext, hidden: Tensor) -> None:
@@ -163,7 +162,7 @@ class LayerPass:
 
 
 def layer_passes(blocks: Sequence[Block], context: AttentionContext) -> Iterator[LayerPass]:
-    """Yield the forward pass of each layer; the input of a layer is the output of the previous layer."""
+    """Yield the forward pass of each layer; its input is the output of the previous layer."""
     hidden = context.embeddings
     for block in blocks:
         layer = LayerPass(block, context, hidden)

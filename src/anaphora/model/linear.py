@@ -1,4 +1,4 @@
-"""Linear layers that use oneDNN's kernel if it is faster than torch's own, in models of this and of other packages.
+"""Linear layers that use oneDNN's kernel if it is faster than torch's default, in models of this and other packages.
 
 On AMD processors with AVX-512, the library behind torch's float32 products uses half the width of the vector registers;
 oneDNN uses the full width, with rounding errors of the same size. The oneDNN operator is a private function of torch
@@ -31,7 +31,7 @@ class Linear(nn.Linear):
 
 
 def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Compute the linear map vectors @ weight.T + bias: (..., K), (M, K), (M,) -> (..., M)."""
+    """Compute vectors @ weight.T + bias by the faster of two kernels: (..., K), (M, K), (M,) -> (..., M)."""
     rows = vectors.numel() // vectors.shape[-1] if vectors.numel() else 0
     if rows < _LEAST_ROWS or not (_is_plain(vectors) and _is_plain(weight) and has_faster_kernel()):
         return functional.linear(vectors, weight, bias)
@@ -40,7 +40,7 @@ def linear(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def faster_products() -> contextlib.AbstractContextManager[object]:
-    """Make the linear layers of any module use the faster kernel, if there is one, inside the `with` block."""
+    """Let `torch.nn.functional.linear` use oneDNN's kernel inside the `with` block if it is the faster one."""
     return _Products() if has_faster_kernel() else contextlib.nullcontext()
 
 
@@ -91,7 +91,7 @@ def _is_amd() -> bool:
 def onednn_product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute vectors @ weight.T + bias with oneDNN's kernel: (N, K), (M, K), (M,) -> (N, M).
 
-    The kernel may be missing or slower than torch's own, which `has_faster_kernel` tells.
+    The kernel may be missing, or slower than torch's own; `has_faster_kernel` tests both.
     """
     product: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return product

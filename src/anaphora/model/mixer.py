@@ -20,13 +20,13 @@ NO_MAPS = N_("model.attention is a recurrent network, which has no attention map
 
 @dataclass(frozen=True)
 class AttentionContext:
-    """Mask, positions, bias and embeddings of a batch, shared by all layers.
+    """Tensors of a batch that all layers share: embeddings, positions, mask and bias.
 
     Attributes:
         embeddings: (B, T, W) input of the first layer.
         positions: (B, T) position of each token in its sentence, from 0.
         rotate: function that rotates queries or keys by their positions, (B, H, T, D) -> (B, H, T, D).
-        mask: (B, 1, T, T), 0 where a token may attend to another token or itself, and -inf elsewhere.
+        mask: (B, 1, T, T), 0 where a query may attend to a key, and -inf elsewhere.
         bias: mask plus the bias of the position encoding, broadcastable to (B, H, T, T).
         segments: (B, T) index of each token's sentence, -1 for padding.
         is_unbiased: whether mask and bias are known to be zero everywhere.
@@ -58,7 +58,7 @@ class Edit:
         return query, key, value
 
     def scores(self, scores: Tensor) -> Tensor:
-        """Edit the scores, (B, H, T, T), before the softmax, with bias and mask; -inf masks a pair of query and key."""
+        """Edit the scores, (B, H, T, T), which include bias and mask; -inf masks a pair of query and key."""
         return scores
 
     def weights(self, weights: Tensor) -> Tensor:
@@ -71,9 +71,9 @@ class Edit:
 
 
 class Mixer(nn.Module):
-    """Base class of the part of a layer that mixes tokens: attention or a recurrent network.
+    """Base class of layers that exchange information between tokens: attention and recurrent networks.
 
-    `edits` are interventions in the order of their application.
+    Attribute `edits`: interventions, applied in this order in every forward pass.
     """
 
     def __init__(self, heads: int) -> None:
@@ -86,13 +86,13 @@ class Mixer(nn.Module):
         raise NotImplementedError
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Mix the tokens of each sentence, (B, H, T, D), and concatenate the outputs of the heads: (B, T, W)."""
+        """Return the concatenated outputs of the heads, (B, T, W), from queries, keys and values, (B, H, T, D)."""
         raise NotImplementedError
 
     def mix_at(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext, needed: Tensor) -> Tensor:
         """Return the output of `mix` only for the tokens `needed`: (P, W).
 
-        `needed` holds the flat position of each token, row * T + token, in ascending order without duplicates: (P,).
+        `needed`, (P,), has the index of each token among all B * T tokens of the batch, in ascending order.
         """
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
@@ -112,7 +112,7 @@ def same_sentence_mask(segments: Tensor) -> Tensor:
 
 
 def second_sequence_mask(second: Tensor) -> Tensor:
-    """Return the additive mask of a second sequence, which receives no attention: (B, T) bool -> (B, 1, 1, T).
+    """Return the additive mask that hides a second sequence as keys: (B, T) bool -> (B, 1, 1, T).
 
     Its tokens are queries only; keys and values come from the first sequence (encoder-decoder attention, Vaswani et
     al. 2017, section 3.2.3).
@@ -121,7 +121,7 @@ def second_sequence_mask(second: Tensor) -> Tensor:
 
 
 class Recurrent(Mixer):
-    """Base class of bidirectional recurrent networks, which process sentences separately and have no attention maps.
+    """Base class of bidirectional recurrent networks, which have no attention maps.
 
     Each direction has half the width, so that a layer has 4.5 W^2 (GRU) or 6 W^2 (LSTM) weights; attention has 4 W^2.
     """
@@ -138,7 +138,7 @@ class Recurrent(Mixer):
         return states, states, states
 
     def mix(self, query: Tensor, key: Tensor, value: Tensor, context: AttentionContext) -> Tensor:
-        """Run the network on each sentence of `value`, (B, 1, T, W), separately: (B, T, W), with zeros at padding.
+        """Run the network on each sentence of `value`, (B, 1, T, W), alone; return (B, T, W), zero at padding.
 
         Raises:
             UserError: there are edits; these need an attention layer.

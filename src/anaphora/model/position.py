@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 
 
 class Position(nn.Module):
-    """Base class of position encodings, which itself encodes no positions: the encoder sees a bag of tokens.
+    """Base class of position encodings; used directly, it encodes no positions, so the input is a bag of tokens.
 
     `scale` is a factor of the token embeddings, applied before candidate markers and positions are added.
     """
@@ -36,7 +36,7 @@ class Position(nn.Module):
         return heads
 
     def rotation(self, positions: Tensor) -> Callable[[Tensor], Tensor]:
-        """Return a function, for all layers, that rotates queries or keys, (B, H, T, D), by `positions`, (B, T)."""
+        """Return a function that rotates queries or keys, (B, H, T, D), by `positions`, (B, T); all layers share it."""
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
@@ -70,7 +70,7 @@ class Learned(Position):
         self.table = nn.Embedding(max_length, width)
 
     def embed(self, hidden: Tensor, positions: Tensor) -> Tensor:
-        """Add the position vectors; raise UserError if a sentence is longer than `model.position.max_length`."""
+        """Add position vectors, (B, T, W); raise UserError if a text is longer than `model.position.max_length`."""
         longest = int(positions.max()) + 1 if positions.numel() else 0
         if longest > self.table.num_embeddings:
             raise UserError(
@@ -110,7 +110,7 @@ class Rotary(Position):
 class Alibi(Position):
     """Penalty on each score, proportional to the distance between query and key (Press et al. 2022, section 3).
 
-    Distances count in both directions. Each head has its own slope, the penalty per token of distance.
+    Unlike in the paper, keys after the query get a penalty too. Each head has its own slope, the penalty per token.
     """
 
     slopes: Tensor
@@ -128,9 +128,8 @@ class Alibi(Position):
 class T5Relative(Position):
     """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
-    Each direction has half of the buckets. Half of the buckets of a direction hold one distance each; the others hold
-    ranges of distances up to `max_distance`, which are equally wide on a logarithmic scale. All layers share the table
-    of biases.
+    Keys before and after the query have half of the buckets each. Half of those hold one distance each; the others hold
+    ranges of distances up to `max_distance`, equally wide on a logarithmic scale. All layers share the table of biases.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:

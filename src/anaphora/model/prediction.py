@@ -1,8 +1,8 @@
-"""Prediction heads, which score candidates or labels from hidden states or attention rows.
+"""Prediction heads, which score candidate antecedents or labels from hidden states or attention rows.
 
-In shapes, R is the number of batch rows, T of tokens per row, N of items, M of candidates per item, K of query tokens,
-C of candidate tokens, V of tokens in the vocabulary, S of slots, L of layers, and H of heads; W is the width. The query
-of an item consists of the tokens of its pronoun or mask.
+An item is one pronoun (or masked token) with its candidates; its query tokens are those of the pronoun or mask. In
+shapes, R is the number of batch rows, T of tokens per row, N of items, M of candidates per item, K of query tokens, C
+of candidate tokens, V of tokens in the vocabulary, S of slots, L of layers, and H of heads; W is the width.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class EncoderOutput:
     """Output of the encoder for a batch.
 
     Attributes:
-        hidden: (R * T, W) hidden states; zeros at tokens that neither the prediction head nor the output layer needs.
+        hidden: (R * T, W) hidden states; zero at tokens that neither the prediction head nor the output layer needs.
         rows: (L, K, H, T) attention rows of the query tokens; None if they are not needed.
     """
 
@@ -34,15 +34,15 @@ class EncoderOutput:
 
 
 def group_mean(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Return the mean of the values of each owner, grouped as in `group_sum`; zeros for an owner without values."""
+    """Return the mean of the values of each group, (size, ...), grouped as in `group_sum`; zeros for empty groups."""
     count = group_sum(values.new_ones(len(owners)), owners, size)
     return group_sum(values, owners, size) / count.clamp(min=1).view(-1, *[1] * (values.dim() - 1))
 
 
 def group_sum(values: Tensor, owners: Tensor, size: int) -> Tensor:
-    """Return the sum of the values of each owner, (size, ...).
+    """Return the sum of the values of each group, (size, ...).
 
-    `values`, (K, ...), are grouped by `owners`, (K,), the index of each value's owner, in [0, size).
+    `owners`, (K,), has the group index of each of the `values`, (K, ...), in [0, size).
     """
     return values.new_zeros(size, *values.shape[1:]).index_add(0, owners, values)
 
@@ -73,15 +73,15 @@ def candidate_masses(rows: Tensor, batch: Batch) -> Tensor:
 
 
 def full_precision(values: Tensor) -> Tensor:
-    """Convert half-precision values to float32: in bfloat16, a log-probability of -9 has an error of up to 0.03."""
+    """Convert float16 and bfloat16 to float32: in bfloat16, a log-probability of -9 has an error of up to 0.03."""
     return values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
 
 
 class PredictionHead(nn.Module):
-    """Base class of prediction heads.
+    """Base class of prediction heads; used directly, it is the head of a model that predicts no antecedents.
 
-    This class itself is used in a model without a prediction head, which predicts no antecedents. The last column of
-    the scores, (N, M + 1), is the score of "none of the candidates"; it is -inf if the settings exclude this answer.
+    The last column of the scores, (N, M + 1), is the score of "none of the candidates"; it is -inf unless
+    `none_of_them` is True.
     """
 
     def __init__(self, none_of_them: bool = False) -> None:
@@ -93,29 +93,28 @@ class PredictionHead(nn.Module):
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return the flat positions, row * T + token, of the hidden states that the head needs, (P,); none here."""
+        """Return indices, (P,), among all R * T tokens of the hidden states that the prediction head needs."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
-        """Return vectors that mark the candidates, to be added to the token embeddings: (R, T, W).
+        """Return vectors that mark the candidates, (R, T, W), to be added to the token embeddings; None for no vectors.
 
-        `slots`, (R, T), holds the slot (candidate marker) of each token: a number from 1 for tokens of a candidate, and
-        0 for other tokens. The result is None, as here, if no vectors are added.
+        `slots`, (R, T), has the number, from 1, of the candidate to which each token belongs, and 0 for other tokens.
         """
         return None
 
     def scores(self, output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return the scores (`full_precision`) of the candidates, and of "none of the candidates" last: (N, M + 1).
+        """Return the scores of the candidates, and of "none of the candidates" last, (N, M + 1), at least in float32.
 
-        An item with fewer than M candidates has -inf for the others.
+        If an item has fewer than M candidates, the scores of the missing ones are -inf.
 
         Raises:
-            UserError: the model has no prediction head, as here.
+            UserError: the model has no prediction head (this base class).
         """
         raise UserError("this run was trained without a prediction head (task.prediction=none): it answers nothing")
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,): -log of the summed probability of its antecedents (or "none of them").
+        """Return -log of the summed probability of each item's antecedents, or of "none of the candidates": (N,).
 
         The probabilities are the softmax of `scores`.
         """
@@ -130,7 +129,8 @@ class PredictionHead(nn.Module):
 class Word(PredictionHead):
     """Prediction head that predicts the antecedent's word from the pronoun's vector, over the whole vocabulary.
 
-    A candidate's score is the mean log-probability of its tokens; that of "none of them" belongs to the token [NONE].
+    A candidate's score is the mean log-probability of its tokens; the score of "none of the candidates" is the
+    log-probability of the token [NONE].
     """
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
@@ -149,16 +149,16 @@ class Word(PredictionHead):
         return self._only_present(candidates, logits[:, NONE], batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,): the mean of -log probability over its antecedents (or "none of them")."""
+        """Return the mean of -log probability over each item's antecedents, or "none of the candidates": (N,)."""
         right = batch.right_answers
         # Scores already are log-probabilities over the vocabulary, so they are not normalised over candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
 
 
 class Slot(PredictionHead):
-    """Prediction head that predicts the slot of the antecedent from the pronoun's vector.
+    """Prediction head that predicts the number (slot) of the antecedent among the candidates from the pronoun's vector.
 
-    A slot is a candidate's number, from 1, whose trained embedding is added to the token embeddings of the candidate.
+    A trained vector for each number, from 1, is added to the token embeddings of the candidate with this number.
     """
 
     def __init__(self, width: int, slots: int, none_of_them: bool) -> None:
@@ -181,8 +181,8 @@ class Slot(PredictionHead):
 class Pointer(PredictionHead):
     """Prediction head whose scores are the logarithms of attention masses of one attention head.
 
-    The score of a candidate is the log attention mass from the pronoun to the candidate; the score of "none of them" is
-    that to [CLS].
+    The score of a candidate is the log attention mass from the pronoun to the candidate; the score of "none of the
+    candidates" is that to [CLS].
     """
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
@@ -204,13 +204,16 @@ class Pointer(PredictionHead):
         return self._only_present(masses.clamp(min=tiny).log(), none.clamp(min=tiny).log(), batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the loss of each item, (N,): -log of the mass on its right answers, not normalised over candidates."""
+        """Return -log of the attention mass on each item's antecedents, not normalised over candidates: (N,)."""
         # The whole row already sums to one, so mass on other tokens counts as a wrong answer.
         return -scores.masked_fill(~batch.right_answers, -math.inf).logsumexp(dim=1)
 
 
 class Bilinear(PredictionHead):
-    """Prediction head with scores query @ A @ candidate / sqrt(W); "none of them" is a trained candidate vector."""
+    """Prediction head with the scores p @ A @ c / sqrt(W), where p is the pronoun's vector and c the candidate's.
+
+    The matrix A, and the vector that stands for "none of the candidates", are trained.
+    """
 
     def __init__(self, width: int, none_of_them: bool) -> None:
         super().__init__(none_of_them)
@@ -229,9 +232,9 @@ class Bilinear(PredictionHead):
 class Pair(PredictionHead):
     """Prediction head that scores [p; c; p * c] with a network; p is the pronoun's vector and c the candidate's.
 
-    The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. "None of them" is a
-    trained candidate vector. If `heads` is above 0, the log attention masses of all heads on the candidate are further
-    inputs.
+    The network has one hidden layer, after the pairwise scorer of Lee et al. 2017, section 4. A trained vector stands
+    for "none of the candidates". If `heads` is above 0, the pronoun's log attention mass on the candidate in every head
+    is a further input.
     """
 
     def __init__(self, width: int, hidden: int, heads: int, dropout: float, none_of_them: bool) -> None:
@@ -268,7 +271,7 @@ class Pair(PredictionHead):
 class Label(PredictionHead):
     """Prediction head that predicts the label of a text, from the mean of the hidden states or from the first one.
 
-    The labels are scored like candidates.
+    In the scores, (N, M + 1), N is the number of texts, and labels take the place of candidates.
     """
 
     def __init__(self, width: int, labels: int, pooling: str) -> None:

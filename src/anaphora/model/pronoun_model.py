@@ -1,4 +1,4 @@
-"""Complete model: an encoder, a prediction head and a vocabulary output."""
+"""Complete model: an encoder, a prediction head for antecedents, and an output layer over the vocabulary."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OutputTransform(nn.Module):
 
 
 class PronounModel(nn.Module):
-    """Encoder with a prediction head and a vocabulary output."""
+    """Encoder with a prediction head for antecedents (or labels) and an output layer over the vocabulary."""
 
     def __init__(
         self, chosen: model_settings.Model, predicted: prediction_settings.Prediction, vocabulary: int
@@ -73,7 +73,7 @@ class PronounModel(nn.Module):
         return next(self.parameters()).device
 
     def forward(self, batch: Batch) -> EncoderOutput:
-        """Encode a batch; return attention rows only if the prediction head needs them."""
+        """Encode a batch; the attention rows in the output are None if the prediction head does not need them."""
         if self.prediction_head.needs_rows():
             return self.forward_with_rows(batch)
         hidden = self.encoder(self.encoder_input(batch), self._needed_positions(batch))
@@ -86,12 +86,12 @@ class PronounModel(nn.Module):
         return EncoderOutput(hidden=hidden.flatten(0, 1), rows=rows)
 
     def encoder_input(self, batch: Batch) -> EncoderInput:
-        """Return the encoder input of a batch, including the vectors that the prediction head adds to embeddings."""
+        """Return the encoder input of a batch, with the vectors by which the prediction head marks candidates."""
         marks = self.prediction_head.marks(batch.slots)
         return EncoderInput(batch.inputs, batch.positions, batch.segments, marks, self.second(batch))
 
     def second(self, batch: Batch) -> Tensor | None:
-        """Return a mask of the query tokens, (R, T), if the model reads them as a second sequence, otherwise None."""
+        """Return a mask of the pronouns' tokens, (R, T), if the model reads them as a second sequence, else None."""
         if not self.encoder.settings.second_sequence:
             return None
         is_query = torch.zeros_like(batch.ids, dtype=torch.bool).flatten()
@@ -99,21 +99,14 @@ class PronounModel(nn.Module):
         return is_query.view_as(batch.ids)
 
     def check_without_query(self) -> None:
-        """Check that the model can encode a text without a query, that is, without a marked pronoun.
-
-        Raises:
-            UserError: the model needs the pronoun as a second sequence (`model.second_sequence`).
-        """
+        """Raise UserError if the model reads the pronoun as a second sequence, so that it needs a marked pronoun."""
         if self.encoder.settings.second_sequence:
             raise UserError(
                 N_("this run reads the pronoun as a second sequence (model.second_sequence): name the pronoun")
             )
 
     def _needed_positions(self, batch: Batch) -> Tensor:
-        """Return the positions that the prediction head and the output layer need: (P,), sorted and distinct.
-
-        A position is an index into the tokens of all rows of the batch, one row after the other.
-        """
+        """Return the sorted indices, (P,), among all tokens of the batch that the prediction and output heads need."""
         read = (*self.prediction_head.read_positions(batch), batch.masked_positions, batch.own_positions)
         positions: Tensor = torch.unique(torch.cat(read))
         return positions

@@ -1,4 +1,4 @@
-"""Families of published encoders: names of their tensors, and conversion of their config.json to model settings.
+"""Families of published encoders, such as BERT: tensor names, and conversion of config.json to model settings.
 
 Importing this module does not import torch.
 """
@@ -33,15 +33,14 @@ _WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_fu
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """Names and conventions of a family of published encoders.
+    """Names and conventions of a family of published encoders; "setting" and "module" are those of this package.
 
     Attributes:
         prefix: prefix of the encoder's tensor names in files that also contain a task-specific head.
-        fields: names of Anaphora's shape settings, each mapped to its field of config.json.
-        block: prefix of a block's tensor names; the index of the block follows it.
-        tensors: name of each module in Anaphora's `Block`, mapped to its name in the checkpoint; a module has a weight
-            and a bias.
-        output: name of each part of Anaphora's masked-LM head, mapped to its name in the checkpoint.
+        fields: field of config.json for each setting of the encoder, such as width.
+        block: prefix of a Transformer block's tensor names; the index of the block follows it.
+        tensors: name in the checkpoint of each module of `Block`; a module has a weight and a bias.
+        output: name in the checkpoint of each module of the masked-LM head.
         output_activation: activation in the masked-LM head; None if the head uses the activation of the encoder.
         padded_positions: whether the first rows of the position-embedding table are reserved for padding.
     """
@@ -163,7 +162,7 @@ _NOT_MERGED = re.compile("PREFIX|PROMPT|P_TUNING|CPT|CARTRIDGE|XLORA")
 
 
 def check_no_adapter(path: Path | None, place: str, title: str) -> None:
-    """Check that a model has no adapter, whose weights would not be read.
+    """Raise UserError if a model is an adapter, such as LoRA, whose weights would not be read.
 
     Args:
         path: the model's file `ADAPTER`; None if there is none.
@@ -171,8 +170,8 @@ def check_no_adapter(path: Path | None, place: str, title: str) -> None:
         title: beginning of the error message.
 
     Raises:
-        UserError: there is an adapter. The message tells how to merge it into its base model, in the class that was
-            adapted: peft leaves out the weights of an adapter if the base model is of another class.
+        UserError: the file exists. The message explains how to merge the adapter into a base model of the adapted
+            class: with a base model of another class, peft ignores the adapter's weights.
     """
     if path is None or not path.exists():
         return
@@ -204,7 +203,7 @@ def acts_on_attention(key: str, value: object) -> bool:
 
 
 def check_not_quantised(config: Mapping[str, Any], path: str | Path) -> None:
-    """Check that a config.json does not describe quantised weights."""
+    """Raise UserError if a config.json describes quantised weights."""
     quantised = config.get("quantization_config") or config.get("compression_config")
     if quantised:
         method = quantised.get("quant_method") if isinstance(quantised, dict) else None
@@ -215,10 +214,10 @@ def check_not_quantised(config: Mapping[str, Any], path: str | Path) -> None:
 
 
 def declared_classes(config: Mapping[str, Any]) -> tuple[list[tuple[str, str]], bool]:
-    """Return the model classes that a config.json declares, and whether it also names code of the model's own.
+    """Return the model classes that a config.json declares, and whether its `auto_map` names code of the model's own.
 
-    Each class is a pair of a field of config.json and a name: the classes in `architectures`, or in `auto_map` if there
-    are none, and the class that `AutoModel` would load.
+    Each class is given as (field of config.json, class name). They are the classes in `architectures`, or in `auto_map`
+    if there are none, and the class that `AutoModel` would load.
     """
     places, named = config.get("auto_map"), config.get("architectures")
     pairs = places.items() if isinstance(places, dict) else ()
@@ -259,7 +258,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def encoder_settings(folder: Path) -> model_settings.Model:
-    """Return the settings of the encoder in a folder of pretrained weights.
+    """Convert the config.json of a folder of pretrained weights to this package's encoder settings.
 
     Raises:
         UserError: config.json is missing or damaged, lacks a field, or has a value that this encoder does not support.
@@ -308,7 +307,7 @@ def is_tied(config: Mapping[str, Any]) -> bool:
 
 
 def has_vocabulary_output(folder: Path) -> bool:
-    """Return whether a folder of pretrained weights includes a masked-LM head that our model supports.
+    """Return whether a folder of pretrained weights includes a masked-LM head that this package can load.
 
     Raises:
         UserError: config.json is missing or damaged, or its `model_type` is not supported.
@@ -324,7 +323,7 @@ def has_vocabulary_output(folder: Path) -> bool:
 
 
 def output_bias(names: Collection[str], family: Family) -> str:
-    """Return the name of the output layer's bias: the decoder's if it is stored, otherwise that in `family.output`."""
+    """Return the name under which the bias of the output layer is stored, given the names of all stored tensors."""
     own = family.output["decoder"].replace("weight", "bias")
     return own if own in names else family.output["bias"]
 
@@ -333,7 +332,7 @@ _LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".L
 
 
 def current_tensor_name(name: str, family: Family) -> str:
-    """Return a tensor's name without the family's prefix, with legacy names replaced."""
+    """Return a tensor's name without the family's prefix, and with current names of layer-norm parameters."""
     plain = name.removeprefix(family.prefix)
     for old, new in _LEGACY_NAMES.items():
         plain = plain.replace(old, new)

@@ -1,4 +1,4 @@
-"""Conversion of published weights to Anaphora's encoder and back."""
+"""Conversion of published encoder weights, such as BERT's, to this package's encoder and back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
 
     The vector of token type 0 is added to all token embeddings; with a tied output, this adds the same constant to all
     logits of a position. Rows of the position-embedding table that are reserved for padding are dropped. `rows` has,
-    for each token id of the model, its row in the published table; None for the mean of all rows.
+    for each token id of the model, its row in the published embedding table; None for the mean of all rows.
 
     Raises:
         UserError: a file is missing or broken, the tensors do not match config.json or `rows`, or the file has further
@@ -62,7 +62,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
 def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[str, Any], folder: Path) -> None:
     """Check that `pad_token_id` is the tokenizer's padding token, for families with `padded_positions`.
 
-    These models give no position to the token with this id; ours gives one to every token of a text.
+    Such models give the token with this id no position; the encoder of this package gives every token of a text one.
     """
     padding = family.first_position(config) - 1
     if family.padded_positions and padding in rows and rows[PADDING] != padding:
@@ -73,7 +73,7 @@ def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[s
 
 
 def _check_all_are_read(tensors: Mapping[str, Tensor], family: Family, layers: int, path: Path) -> None:
-    """Check that the file has no tensors of layers or embeddings, except buffers, that the encoder does not read."""
+    """Raise UserError if a file has weights of layers or embeddings that the encoder does not use."""
     tables = {f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type")}
     read = tables.union(theirs for _, theirs in _encoder_names(family, layers))
     firsts = ("embeddings", family.block.partition(".")[0])
@@ -148,19 +148,19 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return the rows of a published tensor in the order of the model's token ids; the mean of all rows for None."""
+    """Return the rows of a tensor in the order of the model's token ids; for None, the mean of all rows."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 
 
 def _transform_names(family: Family) -> Iterator[tuple[str, str]]:
-    """Yield the names, here and in the checkpoint, of the weights and biases of the `OutputTransform`."""
+    """Yield (name in this package, name in the checkpoint) for each weight and bias of the `OutputTransform`."""
     for part, kind in product(("dense", "norm"), ("weight", "bias")):
         yield f"transform.{part}.{kind}", f"{family.output[part]}.{kind}"
 
 
 def _encoder_names(family: Family, layers: int) -> Iterator[tuple[str, str]]:
-    """Yield (name in Anaphora, name in the checkpoint) for each weight and bias of the encoder."""
+    """Yield (name in this package, name in the checkpoint) for each weight and bias of the encoder."""
     modules = {"embedding_norm": "embeddings.LayerNorm"}
     for layer in range(layers):
         modules |= {f"blocks.{layer}.{ours}": f"{family.block}{layer}.{each}" for ours, each in family.tensors.items()}
