@@ -99,7 +99,7 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Return the checked settings; the encoder settings are those of the start model, if one is set."""
+        """Check composed settings; if training starts from another model, take the encoder settings from that model."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 
@@ -184,7 +184,7 @@ def run_command(name: str) -> None:
 
 
 def prepare_process() -> None:
-    """Configure garbage collection, the active waiting of idle threads, and the encoding of printed text."""
+    """Configure garbage collection, the busy-waiting of idle threads, and the encoding of printed text."""
     # Importing torch creates a million objects that live until exit. Scanning them repeatedly, and at exit, takes a
     # third of the time of a short command.
     gc.set_threshold(50_000)
@@ -284,7 +284,7 @@ def _run_plain(schema: type[Any], work: Callable[[Any], object]) -> None:
 
 
 def check_processes(name: str) -> None:
-    """Check that several processes are used only for a single training run, and not for a sweep or another command.
+    """Raise UserError if several processes are used for a sweep, or for another command than `train`.
 
     With several processes, also silence the warnings of torch's C++ code.
     """

@@ -1,1 +1,1 @@
-"""Parts shared by the whole package, such as errors, files, checks and languages; imports no other subpackage."""
+"""Modules that all subpackages share, such as errors, files, checks and languages; they import no other subpackage."""

@@ -1,4 +1,4 @@
-"""Model inputs as tensors: packed rows of tokens, and the items in these rows (pronouns with their candidates)."""
+"""Model inputs as tensors: rows of packed sentences, and their items, each a pronoun with its candidate antecedents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class EncoderInput:
-    """Packed rows of tokens, the encoder's input."""
+    """Input of the encoder: B rows of T tokens, each row with one or several packed sentences; W is the width."""
 
     ids: Tensor  # (B, T) token ids
     positions: Tensor  # (B, T) position of each token in its sentence, from 0
@@ -26,9 +26,10 @@ class EncoderInput:
 
 @dataclass(frozen=True)
 class Batch:
-    """Batch of R packed rows of T tokens with N items: pronouns with at most M candidates each.
+    """Batch of N items, that is, pronouns with at most M candidates each, in R rows of T tokens.
 
-    Flat positions are row * T + token. In labelled texts, each text is an item, with labels in place of candidates.
+    A row holds one or several sentences. Flat positions are row * T + token. In labelled texts, each text is an item,
+    with labels in place of candidates.
     """
 
     inputs: Tensor  # (R, T) token ids of the encoder's input, corrupted for a masked-language-model loss
@@ -63,7 +64,7 @@ class Batch:
     def right_answers(self) -> Tensor:
         """Return a mask of the correct answers, (N, M + 1): the antecedents of each item.
 
-        The last column ("none of them") is True for items that have no antecedent.
+        The last column, "none of the candidates", is True for items that have no antecedent.
         """
         return torch.cat((self.gold, ~self.gold.any(dim=1, keepdim=True)), dim=1)
 

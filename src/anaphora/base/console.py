@@ -38,7 +38,7 @@ def headed_table(
 
 
 def print_table(table: Table) -> None:
-    """Print a table that may be as wide as the console, but at least 200 characters, which narrower terminals wrap."""
+    """Print a table that may be up to 200 characters wide, or as wide as the console if this is wider."""
     width = console.width
     console.width = max(width, _WIDEST_TABLE)
     try:

@@ -46,10 +46,9 @@ def evaluation_device(device: str) -> Device:
 
 
 def refuse_missing_device(name: str) -> None:
-    """Refuse, without importing torch, a device that this machine obviously lacks; `torch_device` checks finally.
+    """Raise UserError, without importing torch, if this machine obviously lacks a device.
 
-    Raises:
-        UserError: this machine does not have the device.
+    `torch_device` later checks whether torch can use it.
     """
     if "torch" in sys.modules:
         torch_device(name)

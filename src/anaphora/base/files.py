@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DRAFT_PREFIX = ".anaphora-draft-"
 LOCK_FILE = ".lock"
 OTHER_FILE, OTHER_FOLDER = "name another file with output=", "name another folder with output="
-"""Ways out of the error about a file or folder that cannot be written."""
+"""Advice in the error message about a file or folder that cannot be written."""
 _LEFTOVER_DEPTH = 2  # number of levels of subfolders of a locked folder in which commands write
 _NOT_THROUGH_A_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks this flag
 _PROBE_BYTES = 4096  # a full disk may still take an empty file
@@ -179,7 +179,7 @@ def file_digest(path: Path) -> str:
 
 
 def check_writable(path: Path, way_out: str = "") -> None:
-    """Check before a long computation that a file can be written, without leaving anything behind.
+    """Check, for instance before a long computation, that a file can be written; leave no file behind.
 
     Raises:
         UserError: the path is a directory or a device, or its folder cannot be created, is read-only or is full, in
@@ -192,9 +192,9 @@ def check_writable(path: Path, way_out: str = "") -> None:
 
 
 def check_new(path: Path, overwrite: bool) -> None:
-    """Check that a file that a user names can be written and, unless `overwrite` is set, that it does not exist.
+    """Check that an output file can be written and, unless `overwrite` is True, that it does not exist.
 
-    Commands check this before the work, and again before they write, in case another process has written the file.
+    Commands check this at the start, and again before they write, in case another process has written the file.
 
     Raises:
         UserError: the file exists; also the errors of `check_writable`.
@@ -278,7 +278,7 @@ def _locked_file(directory: Path) -> int:
 def new_draft(folder: Path, suffix: str | None) -> Iterator[Path]:
     """Yield a new file, or a directory if `suffix` is None, which is removed after the `with` block.
 
-    Those of killed processes in the folder are removed first (`remove_leftovers`).
+    Drafts that killed processes left in the folder are removed first (`remove_leftovers`).
     """
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder, depth=0)

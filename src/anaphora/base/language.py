@@ -34,7 +34,7 @@ JOINERS = "\u00ad\u200c\u200d\u2060"
 """Soft hyphen, zero-width non-joiner and joiner, and word joiner, which are part of the surrounding word."""
 _BEHIND_LETTER = re.compile(r"[^\w\s\x00-\x7f]+")
 
-_BREAKABLE = re.compile(
+_UNBREAKABLE = re.compile(
     r"(?:layer|head) \d\S*\s*"
     r"|第 \d+ [层头][，。？！；：、）”’》」』%]*\s*"
     r"|[（“‘《「『]*[\u3400-\u9fff][，。？！；：、）”’》」』%]*\s*"
@@ -42,8 +42,8 @@ _BREAKABLE = re.compile(
     r"|\s+"
     r"|."
 )
-"""Unbreakable parts of a sentence, each with its punctuation: a word with the numbers after it and their unit, a layer
-or head with its number, or a Chinese character."""
+"""Pattern of a text segment without a line break: a word with the numbers after it and their unit, a layer or head with
+its number, or a Chinese character, each with its punctuation."""
 
 _OPENING, _CLOSING = {"Ps", "Pi"}, {"Pe", "Pf", "Po"}
 """Unicode categories of punctuation attached to the next word, and to the previous one."""
@@ -185,18 +185,18 @@ def is_right_to_left(words: Iterable[str]) -> bool:
     return next((direction for direction in directions if direction in ("L", "R", "AL")), "L") != "L"
 
 
-def lines_within(text: str, room: float, width: Callable[[str], float]) -> list[str]:
-    """Wrap a text at spaces or between Chinese characters, in lines of at most `room` by the measure `width`."""
+def lines_within(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
+    """Wrap a text at spaces or between Chinese characters; `width` measures a line, and `limit` is its maximum."""
     lines = [""]
-    for part in _BREAKABLE.findall(text):
-        if lines[-1] and width((lines[-1] + part).rstrip()) > room:
+    for part in _UNBREAKABLE.findall(text):
+        if lines[-1] and width((lines[-1] + part).rstrip()) > limit:
             lines.append("")
         lines[-1] += part
     return [line.rstrip() for line in lines]
 
 
 def stays_with_previous(words: Sequence[str]) -> list[bool]:
-    """Return for each word whether no line may begin with it: closing marks, and what follows an opening mark."""
+    """Return, for each word, whether it must not begin a line: closing punctuation, and words after opening one."""
     kinds = [set(map(unicodedata.category, word)) for word in words]
     after_opening = [False, *(kind <= _OPENING for kind in kinds)]
     return [bool(place) and (after_opening[place] or kind <= _CLOSING) for place, kind in enumerate(kinds)]

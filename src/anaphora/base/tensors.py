@@ -1,4 +1,4 @@
-"""Arrays in safetensors files with a hash of the arrays, which is compared when a file is read."""
+"""Reading and writing of arrays in safetensors files, with a hash by which a damaged file is recognised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ARRAYS = "arrays"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
-    """Write arrays atomically, with a hash of them and the hashes `files` of related files in the metadata."""
+    """Write arrays atomically, with their hash in the metadata; `files` are hashes of related files, stored too."""
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})

@@ -1,7 +1,7 @@
 """Language of the interface, and translation of its messages: English in the code, Chinese in zh.po.
 
 `python tests/catalogue.py` updates zh.po from the code. Messages have typographic apostrophes and quotation marks, as
-in “the head’s row”; straight ones mark only what is typed, as in 'only=[base]', and files (`stored`).
+in “the head’s row”; straight ones enclose what a user types, as in 'only=[base]', and occur in stored files (`stored`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
 
 
 def stored(message: str) -> str:
-    """Translate a sentence that files hold with straight apostrophes, which stay as they are for programs."""
+    """Translate a sentence that was read from a results file, and make its apostrophes typographic."""
     return _(message).replace("'", "’")
 
 
