@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from anaphora.data.batches.encoded import EncodedSplit
 
 _STEPS = 256
-"""Number of integration steps; more than for a corpus, so that the values of a text sum closely to `difference`."""
+"""Steps of the numerical integration; more than for a corpus, so that the values of a text sum to `difference`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,9 @@ class WordAttribution:
         words: the W words, or tokens, of the text; special tokens are named as in the model's vocabulary, such as
             [CLS].
         spans: (start, end) character offsets of each word in the text, end excluded; (0, 0) for a special token.
-        values: (W,), contribution of each word in the unit of the score: log-probability for the prediction head
-            `word`, logarithm of the attention mass for `pointer`, logits otherwise. A value is negative if the word
-            lowers the score, and 0 for words that truncation removed.
+        values: (W,), contribution of each word in the unit of the score, which depends on the run's prediction head
+            (setting `task.prediction`): log-probability for `word`, logarithm of the attention mass for `pointer`,
+            logits otherwise. Negative if the word lowers the score, and 0 for words removed by truncation.
         answer: predicted label, or text of the chosen candidate; None for the answer "none of them".
         difference: score of the answer for the text, minus the score of the same answer if every token is replaced by
             [PAD]. The values sum to this difference, up to the error of the numerical integration.
@@ -85,7 +85,7 @@ class WordAttribution:
 def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAttribution:
     """Return each word's integrated gradients for the label or the antecedent that a run predicts.
 
-    `example` holds the pronoun and its candidates; it is None to explain a label. `by` is one of `UNITS`.
+    `example` holds the pronoun and its candidates; it is None to explain a label. `by` is "word" or "token".
 
     Raises:
         UserError: `by` is unknown; the run predicts neither labels nor antecedents; `example` is given to a run that
@@ -95,7 +95,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     from anaphora.analysis.maps.attribution import integrated_gradients
 
     with torch.inference_mode(False):  # which allows no gradients, even later
-        batch, names = _question(run, text, example)
+        batch, names = _batch_and_answers(run, text, example)
         measured = integrated_gradients(run.model, batch.to(run.model.device), _STEPS)
     words, spans, units = text_units(text, run.tokenizer.encode(text), by)
     tokens = measured.tokens[batch.segments >= 0].cpu().numpy()
@@ -108,8 +108,8 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     return WordAttribution(text, words, spans, values, answer, float(measured.difference[0]))
 
 
-def _question(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
-    """Return a batch with the text, and the possible answers: all labels, or the candidates as in the text."""
+def _batch_and_answers(run: Run, text: str, example: Example | None) -> tuple[Batch, list[str]]:
+    """Return a batch of one text, and the run's possible answers: all labels, or the candidates as in the text."""
     from anaphora.data.batches.batching import evaluation_batches
     from anaphora.settings.model.prediction import slots_of
 

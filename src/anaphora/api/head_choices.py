@@ -1,7 +1,7 @@
 """Evaluation of any model's attention heads on antecedent selection and on the choice between two names.
 
 Antecedent selection follows Clark et al. 2019, section 4.3; the choice between two names follows GAP (Webster et al.
-2018). Axes are N (items), L (layers), H (heads per layer) and K (heads of all layers together).
+2018). Axes are N (items), L (layers), H (heads per layer) and K (heads in all layers, L * H).
 """
 
 from __future__ import annotations
@@ -41,14 +41,17 @@ if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
 
 Texts = Callable[[int], object]
-"""Progress callback, called with the number of texts in each forward pass."""
+"""Progress callback, called with the number of texts in each batch."""
 
 
 @dataclass(frozen=True, eq=False)
 class AntecedentSelections:
     """Antecedents selected by a model's heads, and a table that compares the heads with baselines.
 
-    Heads are chosen on the development mentions. The table rows have the columns of `SelectorAccuracy`.
+    Attributes:
+        development: selections in the split on which heads are chosen.
+        measured: selections in the evaluated split.
+        rows: rows of the table, with the fields of `SelectorAccuracy` as columns.
     """
 
     development: Selections
@@ -78,19 +81,19 @@ def select_antecedents(
     progress: Progress = no_progress,
     texts: Texts = lambda _: None,
 ) -> AntecedentSelections:
-    """Choose heads on the mentions in `development`, and evaluate them on those in `measured`.
+    """Choose the heads that select the antecedents of mentions best in `development`, and evaluate them on `measured`.
 
-    Each text takes one forward pass of each model.
+    Each model needs one forward pass per text, for all mentions of the text.
 
     Args:
         development, measured: examples whose mention has a preceding antecedent.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
-        by: names of factors (item attributes); each value of a factor gets its own table rows.
-        texts: callback that receives the number of texts in each forward pass.
+        by: names of item attributes (`Example.factors`); each value of an attribute gets its own table rows.
+        texts: progress callback, called with the number of texts in each batch.
 
     Raises:
-        UserError: a text is too long for the model, a mention has no token, no mention of a split has an antecedent in
-            a token of its own, `untrained` is negative, or the model has no attention maps or takes the pronoun as a
+        UserError: a text is too long for the model, a mention has no token, every mention of a split shares its token
+            with its antecedents, `untrained` is negative, or the model has no attention maps or takes the pronoun as a
             second input sequence (`reads_one_pronoun`).
     """
     at_least("untrained", whole_number("untrained", untrained), 0)
@@ -131,18 +134,19 @@ def name_decisions(
 ) -> list[dict[str, Any]]:
     """Score a head's choice between two names as a yes/no decision for each name (Webster et al. 2018).
 
-    The policies are simple rules (`gap.rule_scores`), the head, the best heads of untrained models, and the model's own
-    answers, if any. "head" accepts the name to which the pronoun gives more weight; "head with threshold" accepts
-    neither if this weight is below a threshold chosen on the development items.
+    Simple rules (`gap.rule_scores`), the best heads of untrained models, and the model's own answers, if any, are
+    scored in the same way. The policy "head" accepts the name to which the pronoun gives more weight; "head with
+    threshold" accepts neither if this weight is below a threshold chosen on the development items.
 
     Args:
         development: items on which the threshold, and the heads of untrained models, are chosen.
+        measured: items to evaluate.
         head: the head, chosen on the development items.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
 
     Returns:
-        One row for each policy with "policy", "items" and the columns of `score_columns`; undefined values, such as a
-        ratio with denominator 0 or a missing interval, are None.
+        One row for each policy (rule, head or model) with "policy", "items" and the columns of `score_columns`;
+        undefined values, such as a ratio with denominator 0 or a missing interval, are None.
 
     Raises:
         UserError: the head does not exist, there are no items, an item does not have two names and a gender, or
@@ -154,10 +158,10 @@ def name_decisions(
     gold = gap.gold_decisions(gap.require_two_names(development), 2)
     progress(_("{model}: name decisions").format(model=model.name))
     number = list(model.attending_layers).index(head.layer) * model.heads + head.head
-    top, _names, right = gap.strongest_names(_read(model, development)[..., [number]], gold)
+    top, _names, right = gap.strongest_names(_name_masses(model, development)[..., [number]], gold)
     (threshold,) = gap.best_thresholds(top, right, int(gold.sum()))[0]
     scores: dict[str, gap.GapScore] = gap.rule_scores(examples)
-    head_masses = _read(model, examples)[..., number]
+    head_masses = _name_masses(model, examples)[..., number]
     scores["head"] = gap.gap_score(_decide(head_masses)[None], examples)
     scores["head with threshold"] = gap.gap_score(_decide(head_masses, threshold)[None], examples)
     controls = []
@@ -165,8 +169,8 @@ def name_decisions(
         stage = _("{model}: name decisions of an untrained model, {number} of {all}")
         progress(stage.format(model=model.name, number=seed, all=untrained))
         control = model.untrained(seed)
-        _top, _names, right = gap.strongest_names(_read(control, development), gold)
-        controls.append(_decide(_read(control, examples)[..., int(right.mean(axis=0).argmax())]))
+        _top, _names, right = gap.strongest_names(_name_masses(control, development), gold)
+        controls.append(_decide(_name_masses(control, examples)[..., int(right.mean(axis=0).argmax())]))
     if controls:
         scores["untrained"] = gap.gap_score(np.stack(controls), examples)
     if isinstance(model, OpenRun) and answers_pronouns(model.run.model.prediction):
@@ -182,10 +186,10 @@ def name_decisions(
     ]
 
 
-def _read(model: AnyModel, examples: Sequence[Example]) -> Masses:
-    """Return each head's attention weight from the pronoun to each of two names, (N, 2, K).
+def _name_masses(model: AnyModel, examples: Sequence[Example]) -> Masses:
+    """Return the attention mass from the pronoun to each of two names in each head, (N, 2, K).
 
-    K = L * H, where L counts only layers with attention.
+    Layers without attention are left out.
     """
     layers = list(model.attending_layers)
     records = pronoun_records(model, examples)[0]
@@ -193,6 +197,6 @@ def _read(model: AnyModel, examples: Sequence[Example]) -> Masses:
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
-    """Accept the name with the larger weight if that weight is at least the threshold: (N, 2) -> (N, 2)."""
+    """Return for each name whether it has the larger weight and this is at least the threshold: (N, 2) -> (N, 2)."""
     top, names, _right = gap.strongest_names(masses[..., None], np.zeros(masses.shape, dtype=np.bool_))
     return names[..., 0] * (top >= threshold)

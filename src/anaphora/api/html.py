@@ -39,9 +39,9 @@ _MAX_TABLE_WORDS = 24
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """Return an HTML table of the first `_MAX_TABLE_WORDS` rows and columns of weights, (R, W), from 0 to 1.
+    """Return an HTML table of weights, (R, W), from 0 to 1; only the first `_MAX_TABLE_WORDS` rows and columns.
 
-    The columns are headed by `words`, and so are the rows unless `rows` is given.
+    `words` are the column headers and, unless `rows` is given, the row headers.
     """
     from anaphora.report.page.offline import weight_colours
 

@@ -142,16 +142,16 @@ class SentenceAttention:
             attended: the mention attended to, given as for `row`; the weights on several words are summed.
 
         Raises:
-            UserError: a mention is not in the text, or the mentions are parts of one word of the map.
+            UserError: a mention is not in the text, or both mentions are inside the same word of the map.
         """
         rows, columns = self._positions(attending), self._positions(attended)
         check_apart(attending, attended, [self.words[index] for index in rows if index in columns], self.text)
         return self._ranked(rows, columns)
 
     def _ranked(self, rows: list[int], columns: list[int]) -> list[HeadWeight]:
-        """Sort the heads of layers with attention by the weight from words `rows` to words `columns`, largest first.
+        """Return the heads of layers with attention, sorted by their weight from some words to others, largest first.
 
-        Words are given by index. The weight is averaged over the rows and summed over the columns.
+        `rows` and `columns` are indices of words; the weight is averaged over rows and summed over columns.
         """
         mass = self.weights[:, :, rows][..., columns].mean(axis=2).sum(axis=-1)  # (L, H)
         heads = self.weights.shape[1]
@@ -173,7 +173,7 @@ class SentenceAttention:
         return replace(self, words=words, spans=spans, weights=scaled)
 
     def between(self, attending: int, attended: int) -> SentenceAttention:
-        """Return a copy with only the weights from one text of a pair to the other, or to itself; all others are 0.
+        """Return a copy in which all weights are 0 except those from one text of a pair to the other, or to itself.
 
         Args:
             attending: the attending text, 0 for the first and 1 for the second.
@@ -192,7 +192,7 @@ class SentenceAttention:
         return replace(self, weights=np.where(kept, self.weights, np.float32(0)))
 
     def window(self, mention: str | int, around: int = 20) -> SentenceAttention:
-        """Return the part of the maps around a mention, for instance to plot a long text.
+        """Return the maps restricted to the words near a mention, for instance to plot a long text.
 
         The weights are not rescaled, so that rows can sum to less than 1. The result has no `example`.
 
@@ -211,10 +211,10 @@ class SentenceAttention:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the attention rows of all words to a Parquet file with the columns of `anaphora extract`.
+        """Write the attention rows of all words to a Parquet file with the columns of the command `anaphora extract`.
 
-        The text is written to the file `<stem>_items.jsonl` in the same folder, as item 0. Special tokens have no rows,
-        but the rows of words include the weights on special tokens.
+        The text is written to `<stem>_items.jsonl` in the same folder, as item 0. The rows of special tokens are left
+        out, but the rows of words include the weights on special tokens.
 
         Args:
             path: file to write; its name must end in .parquet.
@@ -223,7 +223,7 @@ class SentenceAttention:
             Path of the Parquet file.
 
         Raises:
-            UserError: the path does not end in .parquet, or the file of items exists but the Parquet file does not.
+            UserError: the path does not end in .parquet, or `<stem>_items.jsonl` exists without the Parquet file.
         """
         from anaphora.analysis.maps.rows import QueryRow, attention_file
         from anaphora.base.language import language_of
@@ -266,7 +266,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the heads in which the pronoun and the last word attend most to each candidate."""
+        """Return a table of the head in which the pronoun, and the last word, attends most to each candidate."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")
@@ -382,9 +382,9 @@ def labelled_attention(
     is_decoder: bool = False,
     example: Example | None = None,
 ) -> SentenceAttention:
-    """Label the axes of attention maps over tokens, (L, H, T, T); merge tokens into words if `by` is "word".
+    """Label the axes of attention maps over tokens, (L, H, T, T); if `by` is "word", first merge tokens into words.
 
-    The words are `own_words` if given.
+    The words are those in `own_words`; by default, they end at spaces and punctuation.
 
     Raises:
         UserError: `by` is unknown, `own_words` is given with by="token", or the words do not fit the text or tokens.

@@ -45,9 +45,9 @@ def attention(
     """Return the attention of every layer and head of a model for one text.
 
     Args:
-        model: a run directory, "shipped" for the shipped run, a folder with a `transformers` model, the name of a model
-            on the Hugging Face Hub as "hf://owner/name", an `OpenRun`, or a loaded `transformers` model. A model given
-            by folder or name is cached until its files change; the cache holds four models.
+        model: a run directory, "shipped" for the run in the package, a folder with a `transformers` model, the name of
+            a model on the Hugging Face Hub as "hf://owner/name", an `OpenRun`, or a loaded `transformers` model. A
+            model given by folder or name is cached until its files change; the cache holds four models.
         text: the text, in English or Chinese.
         pronoun: the pronoun as in the text, or its characters as "start:end". "it:2" is the second "it". By default the
             last third-person pronoun of the text, if there is one.
@@ -110,21 +110,21 @@ def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, devic
     return opened.on(torch_device(where)) if is_named else opened
 
 
-_KINDS_READ = (".json", ".safetensors", ".txt", ".yaml")
+_SUFFIXES = (".json", ".safetensors", ".txt", ".yaml")
 """Suffixes of the files that hold a model, its tokenizer and its chosen head."""
 
 
 def _files_of(name: str) -> tuple[tuple[str, int, int], ...]:
-    """Return path, modification time in ns and size in bytes of each file of a model; none for a model on the Hub.
+    """Return path, modification time in ns and size in bytes of each file of a model; () for a model on the Hub.
 
-    These are the files with a suffix in `_KINDS_READ` in its folder and in the subfolders "en" and "zh", which hold the
-    head chosen for a language.
+    The files are those with a suffix in `_SUFFIXES` in the model's folder, and in its subfolders "en" and "zh", which
+    hold the head chosen for a language.
     """
     if name.startswith(HUB_PREFIX):
         return ()
     folder = run_folder(name).resolve()
     paths = [path for place in ("", *LANGUAGES) for path in sorted((folder / place).glob("*"))]
-    files = [(path, path.stat()) for path in paths if path.suffix in _KINDS_READ]
+    files = [(path, path.stat()) for path in paths if path.suffix in _SUFFIXES]
     return tuple((str(path), status.st_mtime_ns, status.st_size) for path, status in files)
 
 

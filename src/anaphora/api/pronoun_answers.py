@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from anaphora.data.tokens.tokenizer import TokenizedText
 
 Question = tuple[str, str, Sequence[str]] | Example
-"""Text, pronoun and candidates, as in `OpenRun.attention`, or an example of a corpus."""
+"""Pronoun to resolve: (text, pronoun, candidates), described in `OpenRun.attention`, or an example of a corpus."""
 _FORM = "must be (text, pronoun, [candidate, ...]) or an example of a corpus"
 
 
@@ -69,7 +69,7 @@ class PronounAnswer:
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
         unread: parts of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
             probabilities mean little.
-        foreign: words that a run does not know as whole words, if the text seems to be neither English nor Chinese.
+        foreign: words that are not single tokens of a run, if the text seems to be neither English nor Chinese.
     """
 
     text: str
@@ -132,8 +132,8 @@ def answers(
 
     Raises:
         UserError: the model does not exist or cannot choose among candidates, a text is too long, an entry of
-            `questions` is invalid, a language model cannot resolve one of the pronouns (`answerable_questions`) or its
-            logits are not finite, or `calibration.json` is damaged.
+            `questions` is invalid, a candidate in place of the pronoun changes the other tokens or does not fit the
+            language model (`answerable_questions`), its logits are not finite, or `calibration.json` is damaged.
     """
     examples = _examples(questions)
     opened = open_any(model, tokenizer, device)
@@ -147,7 +147,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert the pronouns to examples, each with the first mentions of its candidates in the order given."""
+    """Convert questions to examples, each with the spans of its candidates' first mentions in the order given."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []
@@ -174,24 +174,24 @@ def _example(question: Any) -> tuple[Example, list[Span]]:
 
 
 def _probabilities(model: AnyModel, examples: Sequence[Example]) -> tuple[list[TokenizedText], NDArray[np.float64]]:
-    """Return the tokens of each text, and the probabilities, (N, M + 1), "none of them" last."""
+    """Return the tokens of each text, and the candidates' probabilities, (N, M + 1); the last is for "none of them"."""
     if isinstance(model, OpenRun):
         if reason := why_unanswered(model.run):
             raise reason
         if not answers_by_masks(model.run):
             encoded = encode(model.run, examples)
-            return encoded.tokens, shares_at(_predicted(model.run, encoded), 1.0)
-        logs, tokenize = _filled_in(MaskedRun(model.run), examples), model.run.tokenizer.encode
+            return encoded.tokens, shares_at(_calibrated(model.run, encoded), 1.0)
+        logs, tokenize = _mean_log_probabilities(MaskedRun(model.run), examples), model.run.tokenizer.encode
     else:
         from anaphora.hf.editable import TransformersLanguageModel
 
-        logs, tokenize = _filled_in(TransformersLanguageModel(model), examples), model.tokenize
+        logs, tokenize = _mean_log_probabilities(TransformersLanguageModel(model), examples), model.tokenize
     tokens = {text: tokenize(text) for text in {example.text for example in examples}}
     return [tokens[example.text] for example in examples], shares_at(logs, 1.0)
 
 
-def _predicted(run: Run, encoded: EncodedSplit) -> NDArray[np.float64]:
-    """Return a run's log-probabilities, (N, M + 1), divided by the temperature of the text's language.
+def _calibrated(run: Run, encoded: EncodedSplit) -> NDArray[np.float64]:
+    """Return a run's log-probabilities, (N, M + 1), divided by the calibration temperature of each text's language.
 
     The last column is for "none of them".
     """
@@ -202,10 +202,10 @@ def _predicted(run: Run, encoded: EncodedSplit) -> NDArray[np.float64]:
     return calibrated
 
 
-def _filled_in(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
+def _mean_log_probabilities(model: LanguageModel, examples: Sequence[Example]) -> NDArray[np.float64]:
     """Return a language model's mean log-probability per token of each candidate, (N, M + 1).
 
-    The last column, which stands for "none of them", is -inf.
+    The last column, for the answer "none of them", is -inf.
     """
     answered = {id(question.example) for question in answerable_questions(model, examples)}
     for number, example in enumerate(examples):

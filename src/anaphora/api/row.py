@@ -106,7 +106,7 @@ class Row:
 
 
 def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the indices of a mention's words, in text order.
+    """Return the indices of a mention's words, in text order; `mention` is as in `SentenceAttention.row`.
 
     Raises:
         UserError: the mention is not in the text, covers no word, or is neither a string nor the index of a word.
@@ -129,7 +129,10 @@ def positions_of(mention: str | int, text: str, words: Sequence[str], spans: Seq
 
 
 def check_apart(attending: str | int, attended: str | int, shared: Sequence[str], text: str) -> None:
-    """Raise UserError if two mentions without a common character are parts of one word of a map (one token)."""
+    """Raise UserError if two mentions without a common character share a word of the map, such as one long token.
+
+    `shared` lists the words that belong to both mentions.
+    """
     from anaphora.data.own_sentence import find_span
 
     if not shared or attending == attended or not (isinstance(attending, str) and isinstance(attended, str)):
@@ -146,10 +149,10 @@ def check_apart(attending: str | int, attended: str | int, shared: Sequence[str]
 def marked_words(
     attending: Sequence[int] | None, example: Example | None, spans: Sequence[tuple[int, int]]
 ) -> tuple[CandidateWords, CandidateWords, str]:
-    """Return the words of antecedents, the words of other candidates, and the role of the query words, for a figure.
+    """Return the words to mark in a figure as antecedents and as other candidates, and the role of the query words.
 
-    The role is "pronoun" if the query words (`attending`) include the pronoun's first word; otherwise it is "attending
-    word", and both lists are empty.
+    If the query words (`attending`) include the pronoun's first word, the role is "pronoun"; otherwise it is "attending
+    word", and no words are marked.
     """
     if example is not None and attending is not None:
         pronoun, antecedents, others = word_roles(example, spans)
@@ -161,9 +164,9 @@ def marked_words(
 def text_units(
     text: str, tokens: TokenizedText, by: str
 ) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], NDArray[np.int64]]:
-    """Return the U units of a text (words or tokens), their spans, and each token's unit index, (T,).
+    """Return the words (or tokens, depending on `by`) of a text, their spans, and each token's word index, (T,).
 
-    A special token is a unit of its own.
+    Each special token is a word of its own.
 
     Raises:
         UserError: `by` is neither "word" nor "token".
@@ -191,7 +194,7 @@ def requested_head(
 ) -> Head:
     """Return the requested head after checking that it exists; a missing index is taken from the chosen head.
 
-    `layers` are those with attention.
+    `layers` are the indices of the layers with attention, `heads` is the number of heads in each layer.
 
     Raises:
         UserError: the head does not exist, its layer has no attention, or an index is missing and no head was chosen.

@@ -1,4 +1,4 @@
-"""Interface to a trained run: attention maps, answers and explanations for sentences."""
+"""Interface to a run (a trained model with its settings and tokenizer): attention maps, answers and explanations."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from anaphora.explain.walk import Walkthrough
 
 
 def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
-    """Open a finished run, by default the run shipped with the package, or pretrained weights as a run.
+    """Open a finished run, by default the one in the package, or a folder of pretrained weights as a run.
 
     Args:
         directory: directory of a run, such as "outputs/demo", or of pretrained weights; "hf://owner/name" to download a
-            run or weights from the Hugging Face Hub; or "shipped" for the shipped run.
+            run or weights from the Hugging Face Hub; or "shipped" for the run in the package.
         device: device of the model, "cpu" or "cuda".
 
     Raises:
@@ -51,7 +51,7 @@ def load(directory: str | Path = SHIPPED, device: str = "cpu") -> OpenRun:
 
 
 class OpenRun:
-    """Trained run that gives attention maps, answers and step-by-step explanations for any sentence."""
+    """Trained model with its settings and tokenizer; it gives attention maps, answers and explanations for a text."""
 
     is_decoder = False
 
@@ -70,10 +70,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of the layers with attention, which are all layers.
-
-        In runs with `gru` or `lstm`, all indices are returned too, although no layer has attention.
-        """
+        """Return the indices of all layers, also for recurrent encoders (`gru`, `lstm`), which have no attention."""
         return range(self.layers)
 
     @property
@@ -86,7 +83,7 @@ class OpenRun:
         """Return the head chosen on the development split; None if the run has not been scored.
 
         Raises:
-            UserError: a file of scores is damaged.
+            UserError: a result file of the run is damaged.
         """
         from anaphora.analysis.evidence.storage import chosen_head
 
@@ -98,7 +95,7 @@ class OpenRun:
         If there is no head for this language, return the head chosen for all languages, or else for the other language.
 
         Raises:
-            UserError: a file of scores is damaged.
+            UserError: a result file of the run is damaged.
         """
         return self._chosen_heads[language_of(text)]
 
@@ -115,7 +112,7 @@ class OpenRun:
         return tokens
 
     def untrained(self, seed: int) -> OpenRun:
-        """Return the run with a randomly initialised model in place of its own."""
+        """Return a copy of the run with randomly initialised weights instead of the trained weights."""
         return OpenRun(replace(self.run, model=self.run.untrained_model(seed)))
 
     def attention(
@@ -233,9 +230,9 @@ class OpenRun:
         head: int | None = None,
         language: str | None = None,
     ) -> Walkthrough:
-        """Return a walk-through of the computation of one head, step by step, as shown by `anaphora explain`.
+        """Return a step-by-step walk-through of the computation in one head, as shown by `anaphora explain`.
 
-        The steps hold all values: after `walk = run.explain(text)`, the attention weights are
+        Each step holds its values: after `walk = run.explain(text)`, the attention weights are
         `walk.step("weights").result.values`.
 
         Args:

@@ -1,4 +1,7 @@
-"""Scores of a model's heads on a corpus; the head is chosen on the development split and measured on another split."""
+"""Scores of a model's attention heads on a corpus; a head is chosen on the development split, evaluated on another.
+
+"Main items" are the items that count for the main results (`Example.is_main`).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
 
 CAUSAL_ITEMS = 100
-"""Default number of main items (`Example.is_main`) in the causal tests; each test runs them through the model."""
+"""Default number of main items (`Example.is_main`) in the causal tests; each test is a forward pass for each item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Scores:
         evidence: all scores of the chosen head, with intervals, shortcut baselines, corrected p-values and any causal
             tests, as in metrics.json.
         measurement: scores of all heads, from which `evidence` is computed.
-        untested: reason in one line why no causal tests were run; None if they were run or not requested.
+        untested: reason why no causal tests were run, in one line; None if they were run or not requested.
         unread: evaluated items with a pronoun or candidate outside the model's vocabulary; None if there are none.
     """
 
@@ -67,13 +70,13 @@ class Scores:
         return self.evidence.head.position
 
     def table(self) -> pandas.DataFrame:
-        """Return a table of the head's scores: for each language, a row per cue category and one for all cues.
+        """Return a table of the head's scores: for each language, a row per cue category and one for all items.
 
-        The scores are for main items (`Example.is_main`). The columns are `language`, `kind` (cue category: "role" for
-        cues that depend on who did what to whom, "set" for other cues, or "all"), `items`, `candidate_accuracy` with
-        its 95% interval `low` and `high`, `chance`, `best_shortcut`, `best_shortcut_accuracy`, `antecedent_mass` and
-        `task_accuracy`. Accuracies and mass are from 0 to 1. Values that were not measured are missing (None or NaN;
-        test with `pandas.isna`).
+        The scores are for main items (`Example.is_main`, those that count for the main results). The columns are
+        `language`, `kind` (cue category: "role" for cues that depend on who did what to whom, "set" for other cues, or
+        "all"), `items`, `candidate_accuracy` with its 95% interval `low` and `high`, `chance`, `best_shortcut`,
+        `best_shortcut_accuracy`, `antecedent_mass` and `task_accuracy`. Accuracies and mass are from 0 to 1. Values
+        that were not measured are missing (None or NaN; test with `pandas.isna`).
         """
         import pandas
 
@@ -166,8 +169,8 @@ def score(
         items: approximate number of items per split; items of the same document passage or of the same quad (a scene in
             every combination of cue and candidate order) are kept together. By default all items.
         tokenizer: the tokenizer of a loaded `transformers` model; also replaces that of a folder or a name.
-        causal_items: approximate number of main items (`Example.is_main`) in the causal tests; items of a quad are kept
-            together. 0 for no tests.
+        causal_items: approximate number of items in the causal tests, drawn from the main items (`Example.is_main`);
+            items of a quad are kept together. 0 for no tests.
         untrained: number of randomly initialised models of the same architecture to evaluate as a control.
         settings: further settings of the corpus, such as `dev_share=0.2`.
 
@@ -196,7 +199,9 @@ def score_on(
 ) -> Scores:
     """Score the heads of a model that is already loaded; `causal_items` and `untrained` are as in `score`.
 
-    `splits` are those of `read_splits`; if `chosen` is None, a head is chosen on the development split.
+    Args:
+        splits: training, development and evaluated items, as from `read_splits`.
+        chosen: the head to evaluate; by default the best head on the development split.
 
     Raises:
         UserError: the head does not exist, or no main item (`Example.is_main`) can be scored; also the errors of
@@ -256,7 +261,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
 
 
 def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[AttentionRecord], Answers | None]:
-    """Return the pronouns' attention rows, and the answers of a run's prediction head.
+    """Return the attention rows of the examples' pronouns, and the answers of a run's prediction head.
 
     The answers are None for a `transformers` model, and for a run whose prediction head does not score candidates.
 
@@ -270,9 +275,9 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return (model with approximately `most` examples for the causal tests, None).
+    """Return the model with approximately `most` examples for the causal tests; if they are impossible, the reason.
 
-    If the causal tests are not possible, return (None, reason).
+    The other element of the returned tuple is None.
     """
     if reason := why_untested(model):
         return None, reason.translated()
@@ -292,7 +297,7 @@ def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[S
 
 
 def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the parts of pronouns and candidates that are outside a model's vocabulary; None if there are none.
+    """Return the pronouns and candidates that are not entirely in a model's vocabulary; None if there are none.
 
     Raises:
         UserError: a `transformers` model cannot process a text, for instance because it is too long.
@@ -321,8 +326,7 @@ def _untrained_records(
 def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
     """Sample approximately `most` examples; return all if `most` is None.
 
-    In a coreference corpus, the examples of one text are sampled together; in other corpora, the examples of one group,
-    such as a quad.
+    Examples of the same text (in a coreference corpus) or of the same quad (in other corpora) are kept together.
     """
     if most is None:
         return examples

@@ -23,7 +23,7 @@ FORM_COLUMNS = ("all", "pronoun", "proper", "nominal", "unknown")
 RULES = ("nearest", "head match", "sieve")
 
 _HEADS = {"best head": "{}", "one head": "one_{}", "untrained": "untrained_{}"}
-"""Label key of each selector, with a placeholder for its candidate set."""
+"""Key of each selector in `selector_names`, with a placeholder for its candidate set."""
 PAPER_ACCURACIES = {
     "nearest": (27, 29, 29, 19),
     "head match": (52, 47, 67, 40),
@@ -32,15 +32,15 @@ PAPER_ACCURACIES = {
 }
 """Accuracy in % on OntoNotes for all mentions, pronouns, proper and nominal ones, Clark et al. 2019, table 2.
 
-Texts, mentions and rules differ from ours.
+Texts, mentions and rules differ from those evaluated here.
 """
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     """Yield a table for each subset of mentions, then a sentence (`comparison_sentence`) for each set in `CHOICE_SETS`.
 
-    A table shows how often rules and heads select an antecedent, by type of mention; that of all mentions ends with
-    results of Clark et al. 2019. `metrics` is the content of `antecedents.json`.
+    A table shows how often rules and heads select an antecedent, by form of mention; the table of all mentions ends
+    with results of Clark et al. 2019. `metrics` is the content of `antecedents.json`.
     """
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
@@ -84,8 +84,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """Return a sentence that compares the best head for pronouns with the rule that picks the nearest mention.
 
     If pronouns were not evaluated separately, all mentions are compared. The sentence says whether the 95 % intervals
-    overlap, or that the head or an interval is missing. `field`, one of `CHOICE_SETS`, names the words among which the
-    head chooses.
+    overlap, or that the head or an interval is missing. `field`, one of `CHOICE_SETS`, is the head's candidate set.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"

@@ -21,7 +21,7 @@ _SENTENCES = {
     "en": ("Anna helped Emma because she was weak.", '"she", ["Anna", "Emma"]'),
     "zh": ("小红帮助美玲，因为她很虚弱。", '"她", ["小红", "美玲"]'),
 }
-"""Sentence of the example of use, with its pronoun and candidates, by language."""
+"""Sentence in the usage example, with its pronoun and candidates, keyed by language."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,8 @@ class CardFacts:
 def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
     """Return the model card as Markdown with metadata for the Hugging Face Hub.
 
-    `evidence` has one element, or one per language if a head was chosen for each; without it, the card has no scores.
+    `evidence` has the results of the run, one element per language if a head was chosen for each language; if it is
+    empty, the card has no scores.
     """
     parts = [
         _front_matter(
@@ -82,10 +83,11 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the dataset card of a corpus as Markdown, with metadata that tell `datasets` the file of each split.
+    """Return the dataset card of a corpus as Markdown, with metadata on the file of each split for `datasets`.
 
     Args:
-        settings: settings of the corpus, keyed by name; the value of "data" is the kind of corpus, such as "gap".
+        settings: settings of the corpus, keyed by name; the value of "data" is the name of the corpus, such as "gap".
+        terms: licence of the corpus.
         splits: names of the splits, each stored as NAME.parquet.
         columns: description of each column, by name.
         counts: rows of the table of counts; columns without any value are left out.

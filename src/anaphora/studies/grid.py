@@ -1,4 +1,4 @@
-"""Cells (recipes) and jobs (runs) of a study, with settings that are composed and checked before any training."""
+"""Cells (configurations) and jobs (runs) of a study, with settings composed and checked before any training."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _STUDY_SETTINGS = ("name", "output", "seed", "resume")
 
 @dataclass(frozen=True)
 class StudyCell:
-    """Cell of a study: a recipe that is trained with each seed.
+    """Cell of a study: a training configuration that is run with each seed.
 
     Attributes:
         name: name of the cell and of its folder.
-        factor: aspect of the recipe in which the cell differs from the base cell, such as "position"; "" for the base
-            cell, and "pairs" for a cell that combines the changes of other cells.
-        parts: names of the cells whose changes this cell combines. A cell with a single change has only its own name
-            here, and the base cell has none.
+        factor: aspect in which the cell differs from the base cell, such as "position"; "" for the base cell, and
+            "pairs" for a cell that combines the changes of other cells.
+        parts: names of the cells whose changes this cell combines; only its own name if it combines none, and empty for
+            the base cell.
         overrides: changes to the settings of the base cell, in command-line syntax.
         config: settings of the cell's runs; seed, name and output folder are set later for each run.
     """
@@ -48,9 +48,9 @@ class Job:
 
 
 def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
-    """Compose and check the settings of all cells, the base cell first; `folder` holds the configuration files.
+    """Compose and check the settings of all cells (configurations), the base cell first.
 
-    Runs draw no images during training unless the study sets `trainer.pictures`.
+    `folder` holds the configuration files. Runs draw no images during training unless `trainer.pictures` is set.
 
     Raises:
         UserError: an override is invalid or changes a setting in `_STUDY_SETTINGS`, or two cells have the same
@@ -80,9 +80,9 @@ def cells_of(plan: StudyPlan, folder: Path) -> list[StudyCell]:
 
 
 def jobs_of(plan: StudyPlan, cells: Sequence[StudyCell]) -> list[Job]:
-    """Return the jobs of a study, ordered by seed, so that a study stopped early has runs of every cell.
+    """Return the jobs (runs) of a study, ordered by seed, so that a study stopped early has runs of every cell.
 
-    A model from which runs start (`Config.start`) is downloaded if it is on the Hugging Face Hub.
+    The model from which a run starts (`Config.start`) is downloaded if it is on the Hugging Face Hub.
 
     Raises:
         UserError: the start model of a cell does not exist, or the cell changes settings that this model determines.

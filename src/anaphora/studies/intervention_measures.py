@@ -38,8 +38,8 @@ _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
     """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
-    Groups are named by the intervention, such as "query permuted", alone or with a cue category (`kind`): "query
-    permuted, set".
+    A group of items has the name of the intervention, such as "query permuted"; if it has the items of only one cue
+    category ("set" or "role"), the category follows: "query permuted, set".
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -63,19 +63,19 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
         "pronoun knocked out": ("candidates to pronoun", None),
     }
     examples = headline.measured.examples
-    return _accuracies(examples, _correct_without(headline.run, examples, cuts))
+    return _accuracies(examples, _correct_after_knockout(headline.run, examples, cuts))
 
 
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
     """Return the task accuracy when some routes of information from the candidates to the pronoun are blocked.
 
     Information may reach the pronoun directly, if it attends to the candidates in some layer, or through other tokens
-    that do. Only items with `Example.is_main` are used, grouped by language and cue type (such as causality). The
-    measures are:
+    that attend to them. Only main items (`Example.is_main`) are used, grouped by language and cue type (such as
+    causality). The measures are:
 
     - `without_layer_<l>_accuracy`: task accuracy if the pronoun cannot attend to the candidates in layer l.
-    - `without_relay_accuracy`: task accuracy if, in all layers, no tokens but the pronoun and the candidates themselves
-      can attend to the candidates.
+    - `without_relay_accuracy`: task accuracy if, in all layers, only the pronoun and the candidates themselves can
+      attend to the candidates.
     - `layer_<l>_candidate_accuracy`: candidate accuracy of the head of layer l that is best on the development split.
     - `task_accuracy` and `chance`: task accuracy without an intervention, and accuracy of a random choice among the
       candidates.
@@ -85,7 +85,7 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
     layers = headline.measured.candidate_accuracy.shape[1]
     cuts: _Cuts = {f"without_layer_{layer}_accuracy": ("pronoun to candidates", [layer]) for layer in range(layers)}
     cuts["without_relay_accuracy"] = ("others to candidates", None)
-    values = {"task_accuracy": headline.task_correct[main], **_correct_without(headline.run, examples, cuts)}
+    values = {"task_accuracy": headline.task_correct[main], **_correct_after_knockout(headline.run, examples, cuts)}
     developed = headline.development
     best = developed.candidate_accuracy[is_main(developed.examples)].mean(axis=0).argmax(axis=1)  # (L,)
     for layer, head in enumerate(best):
@@ -96,11 +96,11 @@ def accuracy_by_route(headline: Headline) -> GroupMeasures:
 
 
 _Cuts = dict[str, tuple[str, Sequence[int] | None]]
-"""Edges to knock out, keyed by name of the measure: a key of `token_edges`, and layer indices (None: all layers)."""
+"""Edges to knock out, as (key of `token_edges`, layer indices or None for all layers), keyed by name of the measure."""
 
 
-def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of the prediction for each item, (N,), after each knockout, keyed like `cuts`."""
+def _correct_after_knockout(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict[str, NDArray[np.float64]]:
+    """Return the correctness of the prediction for each item, (N,), after knocking out the edges in each of `cuts`."""
     data = EncodedSplit(examples, run.tokenizer)
     subject = PackedSubject(run.model, data, run.config.batching)
     edges, (layers, heads) = token_edges(data), subject.shape
@@ -112,9 +112,10 @@ def _correct_without(run: Run, examples: Sequence[Example], cuts: _Cuts) -> dict
 
 
 def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
-    """Return the edges between pronoun, candidates and other tokens, by a name such as "pronoun to candidates".
+    """Return the edges between the pronoun, the candidates and the other tokens of each item.
 
-    Each array, (E, 3), has the indices of item, query token and key token.
+    The keys are "pronoun to candidates", "pronoun to all others", "candidates to pronoun" and "others to candidates".
+    The values, (E, 3), are the indices of item, query token and key token.
     """
     edges: dict[str, list[tuple[int, int, int]]] = {}
     for item, (example, tokens) in enumerate(zip(data.examples, data.tokens, strict=True)):
@@ -133,15 +134,15 @@ def token_edges(data: EncodedSplit) -> dict[str, NDArray[np.int64]]:
 
 
 def in_layers(edges: NDArray[np.int64], layers: Iterable[int], heads: int) -> Edges:
-    """Return the edges of `token_edges`, (E, 3), in all heads of the given layers."""
-    places = np.array([(layer, head) for layer in layers for head in range(heads)])
-    item, query, key = np.repeat(edges, len(places), axis=0).T
-    layer, head = np.tile(places, (len(edges), 1)).T
+    """Return edges given as (item, query token, key token), (E, 3), repeated for every head of the given layers."""
+    pairs = np.array([(layer, head) for layer in layers for head in range(heads)])
+    item, query, key = np.repeat(edges, len(pairs), axis=0).T
+    layer, head = np.tile(pairs, (len(edges), 1)).T
     return Edges(item, layer, head, query, key)
 
 
 def _accuracies(examples: Sequence[Example], correct: Mapping[str, NDArray[np.float64]]) -> GroupMeasures:
-    """Return the task accuracy under each intervention for all items and for the items of each cue category (`kind`).
+    """Return the task accuracy under each intervention for all items and for the items of each cue category.
 
     Args:
         examples: the N items.
@@ -168,18 +169,18 @@ def chance_of(examples: Sequence[Example]) -> NDArray[np.float64]:
 
 
 def one_head_measures(headline: Headline) -> GroupMeasures:
-    """Return the effects of interventions on the chosen head and its specificity, by language and group of items.
+    """Return the effects of interventions on the chosen head, and its specificity, by language and group of items.
 
-    A group is "all", a cue category (`kind`), or a level of items of the cue type `composition` (`scores_by_level`). A
-    group of a level contains all its items; the others contain a sample of about `SAMPLED_ITEMS` items with
-    `Example.is_main`. The measures are:
+    A group is "all", a cue category ("set" or "role"), or a level of the cue type `composition` (`scores_by_level`).
+    The group of a level contains all its items; the others contain a sample of about `SAMPLED_ITEMS` main items
+    (`Example.is_main`). The measures are:
 
-    - `antecedent_points`: decrease of the task accuracy, in percentage points, if the values that the pronoun reads
-      from the antecedent are set to zero in this head.
-    - `other_edges_points`: the same decrease if the values from all other tokens are set to zero.
+    - `antecedent_points`: decrease of the task accuracy, in percentage points, if the value vectors of the antecedent
+      are set to zero for the pronoun as query, in this head.
+    - `other_edges_points`: the same decrease if the value vectors of all other tokens are set to zero.
     - `patch_flips`: share of items whose prediction becomes that of the other sentence of the minimal pair if the
-      pronoun's attention weights are replaced by those in that sentence, aligned token by token; only pairs whose
-      predictions are both right and differ are used, and their lengths may differ.
+      pronoun's attention weights are replaced by those in that sentence, aligned token by token; only pairs with two
+      right and different predictions are used, also pairs of sentences with different lengths.
     - `exchange_flips`: among the items with a correct prediction and a distractor, share of items whose prediction
       becomes the distractor if the attention weights on antecedent and strongest distractor are exchanged.
     - `pronoun_specificity`: mean attention weight from the pronoun to the antecedent, divided by the mean of the

@@ -1,7 +1,7 @@
-"""Jobs of a study: execution in this process or in worker processes, with reports of the progress in the terminal.
+"""Execution of a study's jobs (runs) in this process or in worker processes, with progress in the terminal.
 
-A worker process, `python -m anaphora.studies.jobs`, reads one job from standard input and exits when that is closed,
-which means that the parent process has ended. Files are written atomically, so none is left incomplete.
+A worker process, `python -m anaphora.studies.jobs`, reads one job from standard input. It exits when this stream is
+closed, because the parent process has then ended; files are written atomically, so none is left incomplete.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class _Process:
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
     """Start the runs, at most `executor.at_a_time` at a time, and wait for all of them.
 
-    If the command is interrupted, the runs are cancelled unless the executor has `outlives_command`; then the same
-    command, given again, waits for them.
+    If the command is interrupted, the runs are cancelled, except if `executor.outlives_command` is true: they then
+    continue, and repeating the command waits for them.
 
     Raises:
         UserError: after the first run, if the study would exceed its setting `minutes`; the other runs are cancelled.
@@ -166,7 +166,7 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
     failure = directory / FAILURE_FILE
     failure.unlink(missing_ok=True)  # left by the previous attempt
     try:
-        if query.of_runs:
+        if query.needs_runs:
             run = load_or_train(config, "choose another output= or name=", report=lambda _: None)
             with locked_run(directory):
                 measure_run(run, query)
@@ -180,7 +180,7 @@ def train_and_measure(config: Config, query: Query, train: bool) -> None:
 
 
 def encode_job(config: Config, query: Query, train: bool, threads: int) -> str:
-    """Encode a job, with progress bars turned off, as one line of JSON for another process or machine."""
+    """Encode a job as one line of JSON for another process or machine, with progress bars turned off."""
     config = replace(config, trainer=replace(config.trainer, progress=False))
     plain = {"settings": asdict(config), "query": asdict(query), "train": train, "threads": threads}
     return json.dumps(plain) + "\n"
@@ -220,7 +220,7 @@ class StudyProgress:
         self._begun: dict[Path, float] = {}
         phrase = N_("study {study}, number of runs: {runs}, {at_a_time} at a time")
         say(phrase, study=plan.name, runs=len(jobs), at_a_time=plan.side_by_side)
-        if plan.train and query.of_runs:
+        if plan.train and query.needs_runs:
             _print_disk_needed(to_train, plan.side_by_side)
 
     def begin(self, job: Job) -> None:
@@ -230,7 +230,7 @@ class StudyProgress:
     def end(self, job: Job, error: str = "") -> None:
         """Record the end of a run and print its outcome.
 
-        `error` is stored if the run has stored neither a result nor an error; "" if there is none.
+        `error`, if not empty, is stored as the reason for failure if the run itself has stored no result and no error.
 
         Raises:
             UserError: after the first run, if the study would take longer than its setting `minutes`.
@@ -266,20 +266,20 @@ class StudyProgress:
             self._stop_in_time(left)
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return the stored results of a run; "unfinished" if they are damaged, because it will be measured again."""
+        """Return the stored results of a run; if they are damaged, its status is "unfinished": it is measured again."""
         try:
             return read_record(job, self.query)
         except UserError:
             return RunRecord(cell=job.cell, seed=job.seed, status="unfinished")
 
     def _is_to_train(self, job: Job) -> bool:
-        """Return whether the job still has to train a model or, if no measure needs one, to compute its measures.
+        """Return whether the job still has to train a model or, if no measure needs a model, to compute its measures.
 
-        It is False if the study trains nothing.
+        If the study trains nothing (`StudyPlan.train`), return False.
         """
         if not self.plan.train:
             return False
-        if self.query.of_runs:
+        if self.query.needs_runs:
             return not RunFiles(job.directory).weights.exists()
         return self._read_record(job).status != "finished"
 

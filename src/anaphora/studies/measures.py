@@ -1,6 +1,6 @@
-"""Measures of a run in a study, for each language and group of items; they are stored with the run and reused.
+"""Measures of a run in a study, by language and group of items, which are stored in the run's directory and reused.
 
-The chosen head is the attention head chosen on the development split.
+"The chosen head" is the attention head chosen on the development split.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def measure_run(run: Run, query: Query) -> None:
 
 
 def measure_settings(config: Config, directory: Path, query: Query) -> None:
-    """Store the measures that need only the settings, without training, unless they are already stored.
+    """Compute the measures that need only a run's settings, and store them in `directory` if they are not yet stored.
 
     Raises:
         UserError: the model cannot encode the longest sentence to be timed (`SENTENCE_LENGTHS`), or the device does not
@@ -140,7 +140,7 @@ def _measure(name: str, run: Run, evaluation: SplitEvaluation) -> GroupMeasures:
 def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and, for models with attention, the scores of the head chosen on the development split.
 
-    The scores are given for each language and cue category (`kind`), and for all items of a language.
+    The scores are given for each language and cue category ("set" or "role"), and for all items of a language.
     """
     if evaluation.headline is None:
         return _group_means(evaluation, cells(evaluation.examples))
@@ -154,8 +154,8 @@ def headline_scores(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the scores of the chosen head by the form of the mention to be resolved.
 
-    The form is "pronoun", "proper" (proper noun), "nominal" or "unknown" (`form_of`). Only items with `Example.is_main`
-    are used.
+    The form is "pronoun", "proper" (proper noun), "nominal" or "unknown" (`form_of`). Only main items
+    (`Example.is_main`) are used.
     """
     examples = evaluation.examples
     items = indices_by((example.language, form_of(example)) if example.is_main else None for example in examples)
@@ -165,7 +165,8 @@ def scores_by_mention_form(evaluation: SplitEvaluation) -> GroupMeasures:
 def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
     """Return the task accuracy and the scores of the chosen head by the distance from antecedent to pronoun, in words.
 
-    The group "distance 8" has distances of 8 to 15 words (`DISTANCE_BINS`). Only items with `Example.is_main` are used.
+    The group "distance 8" contains distances from 8 to 15 words (`DISTANCE_BINS`). Only main items (`Example.is_main`)
+    are used.
 
     Raises:
         UserError: no item has a known distance.
@@ -183,11 +184,11 @@ def scores_by_distance(evaluation: SplitEvaluation) -> GroupMeasures:
 
 
 def count_relation_heads(headline: Headline) -> GroupMeasures:
-    """Count the heads that attend from the pronoun to the antecedent, to the cue or to a token at a fixed offset.
+    """Count the heads in which the pronoun attends to the antecedent, to the cue or to a token at a fixed offset.
 
-    `antecedent_heads` counts the heads with a candidate accuracy at least `ANTECEDENT_MARGIN` above chance;
-    `predicate_heads` and `neighbour_heads`, those with the roles "cue" and "positional" of `head_roles`. `relations` is
-    the number of these three counts that are above 0.
+    The cue is the word that determines the antecedent. `antecedent_heads` counts heads with a candidate accuracy at
+    least `ANTECEDENT_MARGIN` above chance; `predicate_heads` and `neighbour_heads` count heads to which `head_roles`
+    assigns the roles "cue" and "positional". `relations` is how many of these three counts are positive.
     """
     groups: GroupMeasures = {}
     whole = headline.measured
@@ -206,10 +207,10 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
 
 def scores_by_level(headline: Headline) -> GroupMeasures:
-    """Return the task accuracy and the scores of the chosen head for each level of compositions.
+    """Return the task accuracy and the scores of the chosen head for each level of the cue type `composition`.
 
-    The level says in how many voices (active, passive) training combines an item's predicate with its state (the phrase
-    that describes the pronoun's referent, such as "was tired"): in both (L0), in one (L1) or in none (L2).
+    The level of an item is the number of voices (active, passive) in which training combines its predicate with its
+    state (the phrase that describes the pronoun's referent, such as "was tired"): both (L0), one (L1) or none (L2).
 
     Raises:
         UserError: the data have no items of the cue type `composition`.
@@ -240,7 +241,7 @@ _OF_SETTINGS = {"scaling": scaling, "symmetry": symmetry, "time": step_time}
 
 
 def label_accuracy(run: Run, texts: Sequence[Text]) -> GroupMeasures:
-    """Return the accuracy of the predicted labels for each language; chance always predicts the most frequent label."""
+    """Return the accuracy of predicted labels by language; chance is that of always predicting the commonest label."""
     names = label_names(run)
     right = np.array([names[number] for number in predict_labels(run, texts)]) == [text.label for text in texts]
     groups: GroupMeasures = {}
@@ -285,7 +286,7 @@ def _evaluate_split(run: Run, query: Query, splits: Mapping[str, list[Example]])
         correct = task_correctness(run.model, data, run.config.batching)
         return SplitEvaluation(examples, correct, None)
     about = {"data": OWN_DATA, "items": query.items}
-    # As `anaphora score` has them.
+    # The same record as that of `anaphora score`.
     scores = {metrics_path(Path(), query.split).name: about | {"layer": None, "head": None, "untrained": 0}}
     settings = SimpleNamespace(output=None, overwrite=query.overwrite)
     with claimed(run.directory, scores | {HEADS_TABLE: about}, settings, "set overwrite=true"):

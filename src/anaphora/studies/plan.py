@@ -19,7 +19,7 @@ from anaphora.data.corpora.word_classes import FORMS
 from anaphora.settings.data import SPLITS
 
 BASE_CELL = "base"
-"""Name of the cell without changes."""
+"""Name of the base cell, the configuration from which all other cells of a study differ."""
 RUN_MEASURES = (
     *("scores", "forms", "distance", "roles", "levels", "one_head", "permuted", "knockout", "routes", "labels"),
 )
@@ -32,7 +32,7 @@ ALIGNMENT_MEASURES = ("candidate_accuracy", "antecedent_mass", "quad_accuracy")
 """Measures of how well the chosen head marks the antecedent; compared only between runs that solve the task."""
 
 ANY_LANGUAGE = "any"
-"""Name that stands for the language in measures without sentences."""
+"""Language key of measures that are computed without sentences."""
 DISTANCE_BINS = (0, 4, 8, 16, 32, 64)
 """Lower bounds of the groups of distances between antecedent and pronoun, in words."""
 HEAD_WIDTHS = (4, 8, 16, 32, 64, 128, 256)
@@ -41,9 +41,9 @@ SENTENCE_LENGTHS = (32, 64, 128, 256, 512)
 _ANSWERS = (TASK_MEASURE, "chance", "items")
 _OF_HEAD = (*_ANSWERS, "candidate_accuracy", "antecedent_mass")
 HEADLINE_MEASURES = (TASK_MEASURE, *ALIGNMENT_MEASURES, "chance", "items")
-"""Columns of the measure `scores`."""
+"""Columns of study.csv that the measure `scores` fills."""
 LEVEL_MEASURES = (TASK_MEASURE, "candidate_accuracy", "antecedent_mass", "octad_accuracy", "items")
-"""Columns of the measure `levels`."""
+"""Columns of study.csv that the measure `levels` fills."""
 _KINDS, _LEVELS = ("all", "set", "role"), ("L0", "L1", "L2")
 _EDITS = {
     "permuted": [f"{part} permuted" for part in ("query", "key", "value")],
@@ -72,7 +72,7 @@ _MEASURED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "symmetry": (("permutation_change", "shift_change"), ("all",)),
     "time": (("seconds_per_step",), tuple(f"tokens {length}" for length in SENTENCE_LENGTHS)),
 }
-"""Patterns of the columns of study.csv that each of `MEASURES` fills, and of the groups of items that it forms."""
+"""Columns of study.csv that each of `MEASURES` fills, and its groups of items, as regular expressions."""
 
 
 @dataclass(kw_only=True)
@@ -108,14 +108,13 @@ class VerdictRule:
         one_of(f"rules ({self.statement!r}): seed_statistic", self.seed_statistic, ("median", "lowest", "highest"))
 
     def check_is_measured(self, with_routes: bool) -> None:
-        """Check that the column of study.csv, the groups of items and the languages that the rule names can exist.
+        """Check that one of `MEASURES` produces the column of study.csv, the groups and the languages of the rule.
 
-        They can exist if one of `MEASURES` produces them, even if the study does not compute this measure; the rule
-        then remains undecided. The measure `routes` counts only if the study computes it (`with_routes`), because its
-        groups depend on the data.
+        The study need not compute this measure; the rule then remains undecided. The measure `routes` counts only if
+        the study computes it (`with_routes`), because its groups depend on the data.
 
         Raises:
-            UserError: no measure produces the column, or the measures that do produce it lack a group or language.
+            UserError: no measure produces the column, or no measure that produces the column has the group or language.
         """
         columns = dict.fromkeys(column for of_measure, _ in _MEASURED.values() for column in of_measure)
         self._check_matches("measure", self.measure, columns)

@@ -24,7 +24,7 @@ from anaphora.studies.plan import SETTINGS_MEASURES
 GroupMeasures = dict[str, dict[str, dict[str, float | None]]]
 """{language: {group: {measure: value}}}.
 
-A group of items is "all", a kind of cue, or a group added by a measure: "pronoun", "distance 8", "value permuted".
+A group of items is "all", a cue category ("set" or "role"), or a group formed by a measure, such as "distance 8".
 """
 
 MEASURED_FILE = "measured.json"
@@ -44,8 +44,11 @@ _MEASURED = {
 class Query:
     """Measures to compute for every run of a study, and the items to compute them on.
 
-    `items` is their approximate number; if it is None, the limit in the settings of the run applies, if any. With
-    `overwrite`, they replace measures of other items in the folder of a run.
+    Attributes:
+        measures: names of the measures.
+        split: split of the items.
+        items: approximate number of items; by default the limit in the settings of the run, if any.
+        overwrite: whether to replace stored measures of another split or number of items.
     """
 
     measures: list[str]
@@ -59,7 +62,7 @@ class Query:
         return {"measures": self.measures, "split": self.split, "items": self.items}
 
     @property
-    def of_runs(self) -> bool:
+    def needs_runs(self) -> bool:
         """Return whether any measure needs a finished run."""
         return any(measure not in SETTINGS_MEASURES for measure in self.measures)
 
@@ -90,7 +93,7 @@ class RunRecord:
 def read_record(job: Job, query: Query) -> RunRecord:
     """Read the stored results of a run from its directory, without measuring anything.
 
-    The run counts as failed if the last attempt failed, and else as finished if the measures of `query` are stored.
+    The status is "failed" if the last attempt failed, otherwise "finished" if the measures of `query` are stored.
 
     Raises:
         UserError: a file is damaged.
@@ -102,7 +105,7 @@ def read_record(job: Job, query: Query) -> RunRecord:
         return record(status="failed", error=failure["error"])
     stored = _read_measured(job.directory)
     wanted = query.key
-    if not query.of_runs:  # there is no config.yaml, so the settings are compared here
+    if not query.needs_runs:  # there is no config.yaml, so the settings are compared here
         wanted["settings"] = settings_digest(job.config)
     if stored and {name: stored["query"].get(name) for name in wanted} == wanted:
         head = tuple(stored["head"]) if stored["head"] else None
@@ -113,10 +116,11 @@ def read_record(job: Job, query: Query) -> RunRecord:
 
 
 def check_replaced(job: Job, query: Query) -> None:
-    """Check that measuring a run loses no measures of another split, of other items or besides those of `query`.
+    """Check that storing the measures of `query` would not overwrite other measures of a run.
 
     Raises:
-        UserError: it would, and `query.overwrite` is not set.
+        UserError: stored measures of another split, of other items or not in `query` would be overwritten, and
+            `query.overwrite` is not set.
     """
     try:
         stored = _read_measured(job.directory)
@@ -134,13 +138,13 @@ def check_replaced(job: Job, query: Query) -> None:
 
 
 def settings_digest(config: Config) -> str:
-    """Return a hash of a run's settings, which does not depend on the run's directory or on `trainer.progress`."""
+    """Return a hash of a run's settings without the run's directory and `trainer.progress`."""
     shown = replace(config.trainer, progress=True)  # a run in its own process shows no progress
     return hashlib.sha256(config_yaml(replace(config, name=None, output="", trainer=shown)).encode()).hexdigest()[:16]
 
 
 def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
-    """Return whether a directory has an intact file of measures with the given key."""
+    """Return whether a directory holds undamaged measures that were stored with the given key."""
     try:
         stored = _read_measured(directory)
     except UserError:
@@ -149,7 +153,7 @@ def is_measured(directory: Path, key: Mapping[str, Any]) -> bool:
 
 
 def measure_once(directory: Path, key: Mapping[str, Any], measured: Callable[[], Mapping[str, Any]]) -> None:
-    """Compute measures and store them in a directory with the given key, unless it has measures with this key."""
+    """Compute measures by calling `measured` and store them with `key`, unless measures with this key are stored."""
     if is_measured(directory, key):
         return
     # An interrupted process must not leave outdated measures.

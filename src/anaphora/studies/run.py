@@ -38,13 +38,12 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     """Train and measure the runs of a study that are missing, and write results and pages.
 
     The results are `study.json`, `study.csv` and figures; the pages are that of the study and the list of all studies.
-    They cover all cells, including those that `plan.only` leaves out. `folder` has the configuration files.
+    They cover all cells, including those not in `plan.only`. `folder` holds the configuration files.
 
     Raises:
         UserError: before any run, if a cell has invalid settings; if the data, the device or the cluster do not exist;
-            if a directory contains a run with other settings; if a stored result is damaged, or would be replaced by
-            one of other items. After the first run, if
-            the study would take longer than `plan.minutes`.
+            if a directory contains a run with other settings; if a stored result is damaged, or would be replaced by a
+            result on other items. After the first run, if the study would take longer than `plan.minutes`.
     """
     cells = cells_of(plan, folder)
     all_jobs = jobs_of(plan, cells)
@@ -56,7 +55,7 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     else:
         check_cluster()
     query = Query(plan.measures, plan.split, plan.items, plan.overwrite)
-    if plan.train and query.of_runs:
+    if plan.train and query.needs_runs:
         _check_data(plan, untrained)
     # The page covers the whole study even if `only` is set.
     _check_directories(all_jobs)
@@ -137,10 +136,11 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Check that the stored results of all jobs but those measured `anew` are intact and the index page can be written.
+    """Check before any run that stored results are not damaged or wrongly replaced, and that pages can be written.
 
     Raises:
-        UserError: a stored result is damaged, a page cannot be written, or `check_replaced` fails for a job in `anew`.
+        UserError: a stored result of a job that is not in `anew` (jobs to be measured again) is damaged, a page cannot
+            be written, or measuring a job in `anew` would overwrite other measures (`check_replaced`).
     """
     for name in page_names(INDEX, page_suffixes(plan.interface_language)).values():
         check_writable(root.parent / name, OTHER_FOLDER)
@@ -156,8 +156,8 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
     """Read the stored results of all jobs.
 
-    Cells that `plan.only` leaves out are not measured again. If the data or the evaluation code have changed since such
-    a cell was measured, its results cannot be compared with the new ones: its runs get the status "unfinished", and a
+    Cells that are not in `plan.only` are not measured again. If the data or the evaluation code have changed since such
+    a cell was measured, its results are not comparable with the new ones: its runs get the status "unfinished", and a
     message that names the cell is printed.
 
     Args:
@@ -209,10 +209,9 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:
-    """Yield the parts of the text that is printed at the end of a study.
+    """Yield what is printed at the end of a study: question, a table per language, unfinished runs, rules and verdict.
 
-    These are the question, a table for each language, the unfinished runs, the rules and the verdict. Cells have the
-    names that commands use, not their display names.
+    Cells are given by the names used in commands, not by their display names.
     """
     yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:
@@ -237,7 +236,7 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
             measured=pgettext("list", ", ").join(values) or NOT_MEASURED,
             needed=words.condition_text(row),
         )
-    yield _("verdict: {verdict}").format(verdict=label(words.verdict_counts(), study.verdict.verdict))
+    yield _("verdict: {verdict}").format(verdict=label(words.verdict_names(), study.verdict.verdict))
 
 
 def _terminal_table(study: Study, language: str) -> Table:

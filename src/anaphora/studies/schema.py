@@ -93,7 +93,7 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRun:
-    """Status of a run in a pool of cells."""
+    """Status of a run in a pool (several cells summarised together)."""
 
     cell: str
     seed: int
@@ -102,7 +102,7 @@ class PoolRun:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSummary:
-    """Results of a pool, which summarises the runs of several cells together; runs are ordered by cell."""
+    """Results of a pool, in which the runs of several cells are summarised together; `runs` are ordered by cell."""
 
     name: str
     cells: tuple[str, ...]
@@ -130,8 +130,8 @@ class RuleOutcome:
     Attributes:
         needed: the condition in symbols and English words, such as "lowest ≥ 0.9".
         passed: whether the rule holds; None if the measured runs do not decide this.
-        spreads: median and range over seeds of the value that the rule bounds, keyed by language. A language is left
-            out if the measure is missing for a compared group; the value is None if no seed has one, for instance
+        spreads: median and range over seeds of the quantity that the rule bounds, keyed by language. A language is left
+            out if the measure is missing for a compared group; the entry is None if no seed has a value, for instance
             because no run solves the task.
     """
 
@@ -181,7 +181,7 @@ class Study:
 
     @property
     def table_cells(self) -> Sequence[CellSummary | PoolSummary]:
-        """Return the cells and then the pools, which are the rows of tables."""
+        """Return the cells, followed by the pools, in the order in which tables list them."""
         return [*self.cells, *self.pools]
 
     @property
@@ -200,9 +200,7 @@ class Study:
 
 
 def read_study(path: Path, way_out: str) -> Study:
-    """Read the results of a study from a `study.json`.
-
-    `way_out` is advice that ends the error message for a damaged file.
+    """Read the results of a study from a `study.json`; `way_out` is the advice at the end of error messages.
 
     Raises:
         FileNotFoundError: the file does not exist.

@@ -1,4 +1,4 @@
-"""Measures of settings, without training: saturation of softmax, symmetries, and time per training step."""
+"""Measures of a run's settings that need no training: saturation of softmax, symmetries, time per training step."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ suspended jobs as done."""
 
 
 class StudyJob:
-    """Callable that runs a job of a study; after an interruption, calling it again resumes the job."""
+    """Callable that executes a job (run) of a study; if it was interrupted, a second call resumes it."""
 
     def __init__(self, encoded: str) -> None:
         self.encoded = encoded
@@ -49,7 +49,7 @@ class StudyJob:
             run_encoded(self.encoded)
 
     def checkpoint(self) -> Any:
-        """Return the job again, for submitit to submit in place of a preempted or timed-out job; it resumes its run."""
+        """Return this job as a submission that replaces it after preemption or a timeout, as submitit requires."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -155,7 +155,7 @@ class Cluster:
 
 
 def check_cluster() -> None:
-    """Check that jobs can be submitted from this machine; raise UserError without submitit or Slurm's sbatch."""
+    """Check that jobs can be submitted; raise UserError if submitit or Slurm's sbatch is missing on this machine."""
     if importlib.util.find_spec("submitit") is None:
         command = pip_install("'anaphora[cluster]'")
         raise UserError(f"executor=slurm needs submitit: {command}")

@@ -1,7 +1,7 @@
 """Summary of a study's stored results: ranges over seeds, differences from the base cell, interactions, verdict.
 
 The values of a measure are a list with one entry for each seed of the study; for a pool (several cells summarised
-together), those of its cells follow each other. An entry is None if the run is not finished or the measure does not
+together), the lists of its cells are concatenated. An entry is None if the run is not finished or the measure does not
 apply.
 """
 
@@ -88,7 +88,7 @@ def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[Run
 
 
 def table_rows(study: Study) -> list[dict[str, Any]]:
-    """Return the rows of `study.csv`: one per group of a finished run, one per unfinished run, none for pools."""
+    """Return the rows of `study.csv`: one per finished run and group of items, and one per unfinished run."""
     rows: list[dict[str, Any]] = []
     for cell in study.cells:
         for number, run in enumerate(cell.runs):
@@ -112,8 +112,8 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
     """Return the verdict on the claim of a study, from the summaries of each cell and pool.
 
-    The verdict is "not so" if a rule fails. It is "open" if no rule fails but at least one is undecided, or if the
-    study has no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
+    The verdict is "not so" if a rule (condition) fails. It is "open" if no rule fails but at least one is undecided, or
+    if there are no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
     depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and the
     median task accuracy of a compared cell is below `plan.solved`.
     """
@@ -283,8 +283,7 @@ def _rule_sides(rule: VerdictRule, groups_of: Mapping[str, Groups]) -> dict[str,
 def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> list[float | None]:
     """Return the values over seeds whose median, lowest or highest value a rule bounds.
 
-    `groups` is a result of `_rule_sides`; if it has a second group, this group's values are subtracted from those of
-    the first group.
+    These are the values of the first of `groups` (from `_rule_sides`), minus those of the second group, if any.
     """
     values, *subtracted = (_values_where_solved(plan, group, rule.measure) for group in groups)
     return _difference(values, *subtracted) if subtracted else values

@@ -63,11 +63,11 @@ def write_browser_page(path: Path, run: Run) -> None:
 def browser_page(run: Run) -> str:
     """Return an HTML page that runs a trained model in the browser.
 
-    The page has 32 bits for each weight, but 16 if these represent all weights exactly or 32 would exceed `MOST_BYTES`.
+    Weights are stored with 32 bits; with 16 if this loses nothing or if the page would be larger than `MOST_BYTES`.
 
     Raises:
-        UserError: the page does not support a part of the model or its tokenizer, a weight is not finite, or a file of
-            scores or temperatures is damaged.
+        UserError: the page's script does not support the model or its tokenizer, a weight is not finite, or a result
+            file of the run (scores, calibration temperatures) is damaged.
     """
     check_supported(run)
     html = _page(run, _pack_weights(run, 32))
@@ -153,7 +153,7 @@ class _PackedWeights:
 
 
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
-    """Encode the weights with 32 or 16 bits each; 16 bits are used whenever they represent all weights exactly."""
+    """Encode the weights with `precision` bits each (32 or 16), or with 16 if these represent all weights exactly."""
     is_word = run.config.task.prediction.kind == "word"  # other prediction heads do not use the output layer
     tensors = {
         name: weight.float().numpy()
@@ -174,7 +174,7 @@ def _pack_weights(run: Run, precision: int) -> _PackedWeights:
 
 
 def _readable_examples(run: Run) -> list[dict[str, Any]]:
-    """Return the example sentences without words outside the run's vocabulary; if there are none, return all."""
+    """Return the example sentences whose words are all in the run's vocabulary; if there are none, all sentences."""
     readable = [one for one in _EXAMPLES if not run.tokenizer.encode(one[1]).unread]
     return [_example(*one) for one in readable or _EXAMPLES]
 
@@ -186,7 +186,7 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
 
 
 def _phrases() -> dict[str, str]:
-    """Return the texts of the page's interface, keyed by name, in the current language (`spoken_language`).
+    """Return the texts of the page's interface in the current language, keyed by name.
 
     The page's script fills in the placeholders in braces.
     """

@@ -1,6 +1,6 @@
-"""Description of a run's model and tokenizer for the JavaScript of the browser page.
+"""Description of a run's model and tokenizer for the JavaScript of the HTML page that runs the model in the browser.
 
-The script reimplements `anaphora.model` for the variants in `SUPPORTED`; the tests compare the two.
+The script reimplements `anaphora.model` for the variants in `SUPPORTED`; tests compare both implementations.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TOKENIZERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def check_supported(run: Run) -> None:
-    """Check that the page's script supports every part of a run's model; `stored_tokenizer` checks the tokenizer."""
+    """Raise UserError if the page's script does not support a run's model; `stored_tokenizer` checks the tokenizer."""
     config = run.config
     kinds = {
         "model.attention": config.model.attention.kind,
@@ -117,7 +117,7 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
     """
     content = json.loads(run.tokenizer.dumps())
     model = content["model"]
-    splitters = {False: _parts_of(character_vocabulary(["a"], 1)), True: _parts_of(wordpiece_vocabulary(["aa"], 16))}
+    splitters = {False: _splitter(character_vocabulary(["a"], 1)), True: _splitter(wordpiece_vocabulary(["aa"], 16))}
     single = [is_single for is_single, parts in splitters.items() if parts == {name: content[name] for name in parts}]
     options = _TOKENIZERS.get(model["type"])
     if not single or options is None or any(model.get(name, value) != value for name, value in options.items()):
@@ -134,7 +134,7 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
     return stored
 
 
-def _parts_of(tokenizer: Any) -> dict[str, Any]:
-    """Return the parts of a tokenizer's JSON that determine its pre- and post-processing."""
+def _splitter(tokenizer: Any) -> dict[str, Any]:
+    """Return the fields of a tokenizer's JSON that determine its pre- and post-processing."""
     content = json.loads(tokenizer.dumps())
     return {name: content[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "added_tokens")}

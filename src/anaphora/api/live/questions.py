@@ -1,6 +1,6 @@
-"""Requests of the live page, and replies with attention maps and candidate probabilities of a model.
+"""Requests of the live page (served on localhost), and replies with attention maps and candidate probabilities.
 
-A request may ask that heads are ablated, or that attention edges (from a query token to a key token) are knocked out.
+A request may ask for heads to be ablated, or for attention edges (query token to key token) to be knocked out.
 """
 
 from __future__ import annotations
@@ -58,23 +58,22 @@ FIRST_SENTENCES = {
         FirstSentence("小红被美玲救了，因为她很虚弱。", "她", ["小红", "美玲"]),
     ),
 }
-"""For each language, an everyday sentence, and one from the built-in corpus for runs with a small vocabulary."""
+"""For each language, an everyday sentence, and a sentence of the built-in corpus for runs with a small vocabulary."""
 
 
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
     """Return the sentence that the live page shows when it is opened.
 
-    This is an everyday sentence, or, if `model` is a run whose vocabulary lacks a word of it, one from the built-in
-    corpus.
+    This is an everyday sentence; for a run whose vocabulary lacks one of its words, a sentence of the built-in corpus.
     """
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
 
 
 class EdgeCut(NamedTuple):
-    """Attention edge to knock out in one head, from the word with the index `attending` to the word `attended`.
+    """Attention edge to knock out in one head, from the word with index `attending` to the word with index `attended`.
 
-    Special tokens and an attention sink count as words.
+    Special tokens and an attention sink are counted as words.
     """
 
     layer: int
@@ -94,7 +93,7 @@ class LiveQuestion:
 
 
 def parse(message: Any) -> LiveQuestion:
-    """Parse a request of the page.
+    """Parse a request of the live page.
 
     The JSON object `message` has "text" and optionally "pronoun", "candidates", "cuts" (edges to knock out, each as
     [layer, head, from, to]) and "off" (heads to ablate, each as [layer, head]).
@@ -132,7 +131,7 @@ def reply(model: AnyModel, question: LiveQuestion) -> dict[str, Any]:
 
     Raises:
         UserError: the model cannot process the text or has no attention maps, its attention cannot be edited, an
-            intervention has a layer, head or word out of range, or a file of scores or temperatures is damaged.
+            intervention has a layer, head or word out of range, or a result file of the run is damaged.
     """
     started = time.perf_counter()
     tokens = _tokens(model, question.text)
@@ -185,7 +184,7 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return the notes below the model's answer; `maps`, (L, H, T, T), is over tokens with character spans `spans`."""
+    """Return the notes shown below the model's answer; `spans` are those of the T tokens of `maps`, (L, H, T, T)."""
     example, notes = question.example, []
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         if unknown.words:
@@ -213,7 +212,7 @@ def _notes(
 
 
 def _tokens(model: AnyModel, text: str) -> TokenizedText:
-    """Return the tokens of a text, unless it is too long for the model or for the maps of all its heads."""
+    """Tokenize a text; raise UserError if it is too long for the model, or its maps have more than `MOST_WEIGHTS`."""
     tokens = model.tokenize(text)
     heads = len(model.attending_layers) * model.heads
     if heads * len(tokens.ids) ** 2 > MOST_WEIGHTS:
@@ -223,19 +222,16 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
 
 
 def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[int]]:
-    """Return the indices of the tokens of each word on the page.
-
-    If the model has an attention sink, it is the first word on the page, and its list is empty.
-    """
+    """Return the token indices of each word on the page; an attention sink, if any, is the first word and has none."""
     before = len(labels.ids) - len(tokens.ids)
     return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
 
 
-def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model: AnyModel) -> list[Intervention]:
-    """Return the interventions of a request; an edge between two words stands for the edges between all their tokens.
+def _interventions(question: LiveQuestion, tokens: Sequence[Sequence[int]], model: AnyModel) -> list[Intervention]:
+    """Return the requested interventions; an edge between two words means all edges between their tokens.
 
     Args:
-        parts: indices of the tokens of each word; empty for an attention sink.
+        tokens: token indices of each word; empty for an attention sink.
     """
     edits: tuple[EdgeCut | Head, ...] = (*question.cuts, *question.off)
     for edited in edits:
@@ -243,14 +239,14 @@ def _interventions(question: LiveQuestion, parts: Sequence[Sequence[int]], model
     edges: dict[Head, list[tuple[int, int]]] = {}
     for cut in question.cuts:
         for place in (cut.attending, cut.attended):
-            if not 0 <= place < len(parts):
+            if not 0 <= place < len(tokens):
                 message = N_("word ({place}) must be a position from 0 to {last}")
-                raise UserError(message, place=place, last=len(parts) - 1)
-            if not parts[place]:
+                raise UserError(message, place=place, last=len(tokens) - 1)
+            if not tokens[place]:
                 message = N_("word ({place}) is the attention sink: only edges between tokens can be knocked out")
                 raise UserError(message, place=place)
         pairs = edges.setdefault(Head(cut.layer, cut.head), [])
-        pairs += product(parts[cut.attending], parts[cut.attended])
+        pairs += product(tokens[cut.attending], tokens[cut.attended])
     interventions: list[Intervention] = []
     if edges:
         columns = {head: torch.tensor(pairs).T for head, pairs in edges.items()}

@@ -1,7 +1,7 @@
-"""Server of the live page on localhost; it answers one request at a time.
+"""Server on localhost of the live page, which shows models' attention and predictions for a typed sentence.
 
-Only this machine has access: the server listens on the loopback address, refuses any other Host header (against DNS
-rebinding), and requires a token with every request. The token is part of the URL that the terminal prints.
+Requests to a model are answered one at a time. Only this machine has access: the server listens on the loopback
+address, refuses any other Host header (against DNS rebinding), and requires a token, which is part of the page's URL.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _POLICY = (
 
 @dataclass
 class LiveApplication:
-    """WSGI application that answers the page's requests."""
+    """WSGI application that serves the live page and answers its requests."""
 
     models: Mapping[str, AnyModel]  # models by their names on the page
     language: str = "en"  # initial language of the page
@@ -99,7 +99,7 @@ class LiveApplication:
         return _refusal(_("there is nothing here"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
-        """Return the reply to one request of the page.
+        """Return the reply to one request of the page, given as parsed JSON.
 
         Raises:
             UserError: the model is unknown; also the errors of `parse` and `reply`.
@@ -114,7 +114,7 @@ class LiveApplication:
             return reply(self.models[name], question)
 
     def page(self, language: str) -> str:
-        """Return the page as HTML, with the first model's attention maps of an example sentence in `language`."""
+        """Return the page as HTML, with the attention maps of the first of `models` for a sentence in `language`."""
         first = next(iter(self.models.values()))
         text, pronoun, candidates = first_sentence(first, language)
         with self._asking:
@@ -156,7 +156,7 @@ class LiveApplication:
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """Return a server on localhost and the URL to open; from now on `application` refuses requests to other hosts.
+    """Return a server on localhost and the URL to open; `application` then refuses other values of the Host header.
 
     Raises:
         UserError: the port cannot be used.
@@ -185,7 +185,10 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def _phrases() -> dict[str, str]:
-    """Return the texts of the page's interface in the current language; the page's script fills in braces."""
+    """Return the texts of the page's interface in the current language, keyed by name.
+
+    The page's script fills in the placeholders in braces.
+    """
     return {
         "title": _("Type a sentence, see its attention"),
         "lead": _("Maps of every layer and head, at once. Nothing leaves this machine."),

@@ -13,7 +13,7 @@ from anaphora.studies.schema import GroupSummary, Study
 
 
 def answer_sentence(study: Study) -> str:
-    """Return one sentence that says whether the conditions of a study's claim hold, and how many of them do."""
+    """Return a sentence that says whether all conditions of a study's claim hold, and how many of them do."""
     rows = study.verdict.rules
     if not rows:
         return _("Open: this study states no condition.")

@@ -1,7 +1,7 @@
-"""Figures of a study: comparisons of its cells (recipes), and plots of a measure against a quantity such as distance.
+"""Figures of a study: comparisons of its cells (configurations), and plots of a measure against, say, distance.
 
 Every value is shown with its range over seeds. Measures of alignment (how well the attention weights identify the
-antecedent) must not be interpreted for cells that do not solve the task, and are hatched there.
+antecedent) are not meaningful for cells that do not solve the task; their values for these cells are hatched.
 """
 
 from __future__ import annotations
@@ -58,20 +58,19 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the names of the groups of cue categories, "set" and "role", that are present.
+    """Return the cue categories, "set" and "role", that are among the names of groups of items.
 
-    If neither is present, return ["all"], or an empty list if there is no group "all" either.
+    If neither is, return ["all"] if there is a group of this name, and otherwise an empty list.
     """
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
 @figure_style()
 def cells_figure(study: Study, language: str) -> Figure | None:
-    """Draw task accuracy, candidate accuracy and antecedent mass of every cell (recipe), with one panel per measure.
+    """Draw task accuracy, candidate accuracy and antecedent mass of every cell (configuration), one panel per measure.
 
-    Each mark shows the median over seeds, and a line the range. Cells that change the same aspect of the recipe
-    (`StudyCell.factor`) stand together; cells without measurements are left out. Return None if no cell has any of
-    these measures.
+    Each mark shows the median over seeds, and a line the range. Cells that change the same factor (aspect of the
+    configuration) are grouped; cells without measurements are left out. Return None if no cell has any of the measures.
     """
     rows: list[tuple[str, bool]] = []
     marks: dict[tuple[str, str], list[Mark]] = {}
@@ -135,7 +134,8 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 def interventions_of(study: Study) -> list[str]:
     """Return the names of the interventions in a study, such as "all knocked out".
 
-    They are part of the names of groups of items, such as "all knocked out, set", where "set" is the cue category.
+    They are read from the names of groups of items: "all knocked out, set" has this intervention and the cue category
+    "set".
     """
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
@@ -176,16 +176,16 @@ def interventions_figure(study: Study) -> Figure | None:
 
 
 def _intervention_style(number: int) -> tuple[str, str]:
-    """Return the colour and the marker of the intervention with this index, from 0; none is used twice."""
-    turn, place = divmod(number, len(_INTERVENTION_STYLES))
-    return _INTERVENTION_STYLES[place][0], _INTERVENTION_STYLES[(place + turn) % len(_INTERVENTION_STYLES)][1]
+    """Return the colour and the marker of the intervention with this index, from 0; every combination is different."""
+    turn, index = divmod(number, len(_INTERVENTION_STYLES))
+    return _INTERVENTION_STYLES[index][0], _INTERVENTION_STYLES[(index + turn) % len(_INTERVENTION_STYLES)][1]
 
 
 def series_of(study: Study) -> dict[str, tuple[str, str]]:
-    """Return the quantity on the x axis and the measure on the y axis of each curve figure, keyed by figure name.
+    """Return (quantity on the x axis, measure on the y axis) of each line plot of a study, keyed by figure name.
 
-    The quantity is that in the names of groups of items, such as "distance 8". Measures in `NOT_COMPARED` are not
-    plotted.
+    A quantity such as "distance" is read from names of groups of items such as "distance 8". Measures in `NOT_COMPARED`
+    are not plotted.
     """
     axes: dict[str, dict[str, None]] = {}
     for cell in study.cells:
@@ -202,7 +202,7 @@ def series_of(study: Study) -> dict[str, tuple[str, str]]:
 
 
 _Line = list[tuple[float, Spread]]
-"""Points of a cell's line: the value on the axis, in ascending order, and the spread over seeds."""
+"""Points of a cell's line in ascending order: the x value, and the measure's median and range over seeds."""
 
 
 @figure_style()
@@ -263,7 +263,7 @@ def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
 def _scale_across(axes: Axes, positions: Sequence[float], panel_width: float) -> None:
     """Set the scale of the x axis: logarithmic for positive values that span a factor of 8, otherwise linear.
 
-    The ticks of a logarithmic axis, or of a single value, are at the values. The panel's width is in inches.
+    On a logarithmic axis, or with a single value, the ticks are at the values. `panel_width` is in inches.
     """
     ticks = sorted(set(positions))
     is_logarithmic = ticks[0] > 0 and ticks[-1] / ticks[0] >= 8

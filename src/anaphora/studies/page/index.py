@@ -15,7 +15,7 @@ from anaphora.report.page.write import inline_figure
 from anaphora.studies.page.conclusions import answer_sentence
 from anaphora.studies.page.figures import PANEL_MEASURES, cells_figure, series_figure, series_of
 from anaphora.studies.page.study import STUDY_PAGE, figure_alt, verdict_elements
-from anaphora.studies.page.words import axis_value, prediction_of, question_of, verdict_counts
+from anaphora.studies.page.words import axis_value, prediction_of, question_of, verdict_names
 from anaphora.studies.schema import Study, read_study
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ _WAY_OUT = "run that study again to write it, or move its folder away"
 
 
 def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
-    """Read the `study.json` of each subfolder, keyed by name of the subfolder.
-
-    Several studies may have the same name. The subfolder named `without` is skipped.
+    """Read the `study.json` of each subfolder except `without`, keyed by name of the subfolder.
 
     Raises:
         UserError: a file is damaged.
@@ -41,7 +39,7 @@ def read_studies(folder: Path, without: str | None = None) -> dict[str, Study]:
 def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
     """Write the page that lists all studies in a folder, in the current language.
 
-    `names` has the file name of the page in each language.
+    `names` maps each language in which the page is written to the page's file name.
 
     Raises:
         UserError: the `study.json` of a study is damaged.
@@ -61,7 +59,7 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
         openings=[],
         facts=[
             (_("studies"), str(len(studies))),
-            *((name, str(verdicts.count(verdict))) for verdict, name in verdict_counts().items()),
+            *((name, str(verdicts.count(verdict))) for verdict, name in verdict_names().items()),
         ],
         sections=[_study_section(own, study, figures[own], addresses[own]) for own, study in studies.items()],
         pictures={
@@ -73,12 +71,11 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
 
 
 def verdict_figures(study: Study) -> dict[str, Figure]:
-    """Return the figures that show the measures on which the verdict of a study depends, keyed by name.
+    """Return the figures of the measures on which the verdict of a study depends, keyed by name.
 
-    If one of the verdict's conditions is about a measure that is plotted against a quantity such as distance, this plot
-    is returned. If a condition is about a measure in `PANEL_MEASURES`, the figures that compare the cells are returned,
-    one for each language. Other measures have no figure. If no figure was selected in this way, the figures that
-    compare the cells are returned.
+    For a condition on a measure that is plotted against a quantity such as distance, this is the plot. For a condition
+    on a measure in `PANEL_MEASURES`, or if no condition has a figure, these are the comparisons of the cells
+    (configurations), one for each language.
     """
     names = {series: name for name, series in series_of(study).items()}
     figures: dict[str, Figure | None] = {}
@@ -96,7 +93,7 @@ def verdict_figures(study: Study) -> dict[str, Figure]:
 
 
 def _page_name(folder: str) -> str:
-    """Return a folder's name as an HTML id, with invalid characters as hexadecimal code points between underscores."""
+    """Convert a folder's name to an HTML id: invalid characters become hexadecimal code points between underscores."""
     return re.sub(r"[^\w.-]", lambda other: f"_{ord(other[0]):x}_", folder)
 
 
@@ -106,8 +103,8 @@ def _address(folder: Path, name: str, ending: str) -> str:
     Args:
         folder: folder of the studies.
         name: name of the study's folder.
-        ending: end of the page's file name in the wanted language. If there is no such page, because the study has
-            pages in a single language only, the page without a language in its file name is used.
+        ending: language suffix and extension of the wanted page. If there is no such page, because the study was
+            written in a single language, the page without a language suffix is used.
     """
     pages = (f"{STUDY_PAGE}{one}" for one in (ending, ".html"))
     page = next((page for page in pages if (folder / name / page).is_file()), None)

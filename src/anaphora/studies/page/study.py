@@ -1,4 +1,4 @@
-"""Page of a study in one offline file: question, prediction, verdict, conclusions, figures and tables."""
+"""HTML page of a study, in one self-contained file: question, prediction, verdict, conclusions, figures and tables."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ STUDY_PAGE = "study"
 """Stem of the file name of a study's page."""
 _SIGNS = {"holds": "yes", "not so": "no", "open": "open"}
 _ITEMS = ("set", "role", "all")
-"""Groups whose interactions are shown."""
+"""Groups of items for which the table of interactions has rows."""
 
 
 def draw_study_figures(study: Study) -> dict[str, Figure]:
     """Draw the figures of a study and return them keyed by name.
 
-    These are one comparison of the cells for each language, one figure of the interventions, and one plot for each
-    measure that is plotted against a quantity such as distance (`series_of`).
+    These are a comparison of the cells (configurations) for each language, a figure of the interventions, and a plot
+    for each measure that is plotted against a quantity such as distance (`series_of`).
     """
     figures: dict[str, Figure | None] = {
         f"cells_{language}": cells_figure(study, language) for language in study.measured_languages
@@ -53,7 +53,7 @@ def draw_study_figures(study: Study) -> dict[str, Figure]:
 
 
 def figure_alt(study: Study, name: str) -> str:
-    """Return the alternative text of a figure of `draw_study_figures`."""
+    """Return the alternative text of the figure with this name in `draw_study_figures`."""
     values = {"question": words.question_of(study)}
     if name in series_of(study):
         axis, measure = series_of(study)[name]

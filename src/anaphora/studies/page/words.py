@@ -1,8 +1,8 @@
 """Display names of cells, factors, groups of items and measures on the pages of studies, in the language of the page.
 
-A cell is a recipe; a factor is an aspect of the recipe in which cells differ, such as the position encoding; a pool is
-several cells summarised together. Question, prediction and conditions of a study are written in English; Chinese pages
-show their Chinese version, if any.
+A cell is a training configuration; a factor is an aspect in which cells differ, such as the position encoding; a pool
+is several cells summarised together. Question, prediction and conditions of a study are written in English, with an
+optional Chinese version for Chinese pages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from anaphora.studies.summary import rule_condition
 
 
 def own_words(text: str, chinese: str | None) -> str:
-    """Return `text` or, on a Chinese page, the Chinese version `chinese` if it is given."""
+    """Return a text that a study gives in English and perhaps in Chinese, in the language of the page if possible."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
@@ -44,9 +44,9 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> dict[str, str]:
-    """Return the display names that a study itself gives to its cells, pools and factors, in the language of the page.
+    """Return the display names that a study's settings define for cells, pools and factors, in the page's language.
 
-    A pool is several cells summarised together; a factor is an aspect of the recipe in which cells differ.
+    A pool is several cells summarised together; a factor is an aspect in which cells differ.
     """
     return study.names_zh if spoken_language() == "zh" else study.names
 
@@ -61,12 +61,12 @@ def cell_label(cell: str, study: Study) -> str:
 
 
 def plain_label(cell: str) -> str:
-    """Return the display name of a cell that has none: its folder, with spaces for _ and around plus signs."""
+    """Derive the display name of a cell from its folder: underscores become spaces, and " + " replaces "+"."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
 def factor_label(factor: str, study: Study) -> str:
-    """Return the display name of a factor, an aspect of the recipe in which cells differ."""
+    """Return the display name of a factor, an aspect in which the configurations of a study differ."""
     return names_of(study).get(factor) or (
         pgettext("factor", "pairs") if factor == "pairs" else factor.replace("_", " ")
     )
@@ -88,7 +88,7 @@ def items_label(group: str) -> str:
 
 
 def axis_value(group: str) -> tuple[str, float] | None:
-    """Return the quantity and the number in a group's name: ("distance", 8.0) for "distance 8"; None without number."""
+    """Split a group name such as "distance 8" into quantity and number, ("distance", 8.0); None if it has no number."""
     axis, _, number = group.rpartition(" ")
     try:
         return (axis, float(number)) if axis else None
@@ -97,7 +97,7 @@ def axis_value(group: str) -> tuple[str, float] | None:
 
 
 def measure_label(measure: str) -> str:
-    """Return the display name of a measure in study.csv; the name of a layer's measure includes the layer."""
+    """Return the display name of a measure (column of study.csv), with the layer if it is the measure of one layer."""
     of_layer = re.fullmatch(r"(?P<before>.*)layer_(?P<layer>\d+)_(?P<after>.*)", measure)
     if of_layer:
         name = f"{of_layer['before']}layer_{of_layer['after']}"
@@ -115,9 +115,9 @@ def is_of_route(measure: str) -> bool:
 
 
 def has_alignment(study: Study) -> bool:
-    """Return whether a study measures alignment: how well attention weights identify the antecedent.
+    """Return whether a study measures alignment, that is, how well attention weights identify the antecedent.
 
-    Studies of recurrent networks, or of predicted labels, do not.
+    Studies of recurrent networks or of predicted labels do not.
     """
     groups = (summary for cell in study.cells for groups in cell.groups.values() for summary in groups.values())
     return any(_is_alignment(measure) for summary in groups for measure in summary.measures)
@@ -130,8 +130,8 @@ def _is_alignment(measure: str) -> bool:
 def measure_text(group: GroupSummary, measure: str) -> str:
     """Format a measure of a group of items: the median over seeds and, in brackets, the range; shares in percent.
 
-    The text begins with a tilde for a measure of alignment if the model does not solve the task. It ends with the
-    number of runs that have the measure if some lack it, for instance because they have no third layer.
+    A tilde precedes a measure of alignment if the runs do not solve the task. The number of runs with the measure
+    follows if some runs lack it, for instance because they have no third layer.
     """
     spread = group.measures.get(measure)
     if spread is None:
@@ -153,14 +153,14 @@ def spread_text(spread: Spread, number_text: Callable[[float], str]) -> str:
 
 
 def _rule_unit(row: RuleOutcome) -> str:
-    """Return the unit of a rule's values: "share", "points" (differences of shares, percentage points) or "number"."""
+    """Return the unit of a rule's values: "share", "points" (percentage points, for differences) or "number"."""
     if is_share(row.measure):
         return "points" if row.baseline_cell or row.baseline_group else "share"
     return "points" if row.measure.endswith("_points") else "number"
 
 
 def judged_languages(row: RuleOutcome) -> list[str]:
-    """Return the languages in which a rule is checked: those that it lists, or else the measured ones."""
+    """Return the languages in which a rule is checked: those that the rule lists, by default all measured languages."""
     return list(row.languages or row.spreads)
 
 
@@ -169,8 +169,8 @@ def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
 
     Args:
         row: outcome of the rule.
-        spread: median, minimum and maximum of the measure over seeds in this language; the rule names one of them. If
-            it is None, the text says that nothing was measured.
+        spread: median, minimum and maximum of the measure over seeds in this language, of which the rule bounds one
+            (`seed_statistic`); None if nothing was measured.
     """
     if spread is None:
         return NOT_MEASURED
@@ -182,7 +182,7 @@ def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
 
     Args:
         row: outcome of the rule.
-        spread: the three values in one language. If it is None, the text says that nothing was measured.
+        spread: the three values in one language; None if nothing was measured.
     """
     if spread is None:
         return NOT_MEASURED
@@ -191,7 +191,7 @@ def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
 
 
 def condition_text(row: RuleOutcome) -> str:
-    """Return the bounds of a rule, such as "lowest ≥ 90 %", in the language and units of the page."""
+    """Return the condition of a rule, such as "lowest ≥ 90 %", in the language and units of the page."""
     return rule_condition(row, lambda bound: _with_unit(row, with_minus(f"{_scaled(row, bound):g}")))
 
 
@@ -203,7 +203,7 @@ def _with_unit(row: RuleOutcome, number: str) -> str:
 
 
 def _scaled(row: RuleOutcome, value: float) -> float:
-    """Return a value rounded to six decimals, as the values in `study.json` are; convert a share to percent first."""
+    """Convert a share to percent, and round to six decimals like the values in `study.json`."""
     return round(100 * value if is_share(row.measure) else value, 6)
 
 
@@ -236,7 +236,7 @@ def status_text(status: str, error: str) -> str:
 
 
 def value_in(language: str, value: str) -> str:
-    """Return a formatted value preceded by the name of its language, if it has one; measures of settings do not."""
+    """Put the name of the language before a formatted value; measures of settings have no language and no prefix."""
     if language not in language_names():
         return value
     return _("{spoken} {value}").format(spoken=language_name(language), value=value)
@@ -295,6 +295,6 @@ def axis_names() -> dict[str, str]:
     return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
 
 
-def verdict_counts() -> dict[str, str]:
+def verdict_names() -> dict[str, str]:
     """Return the display name of each verdict ("holds", "not so" or "open") in lower case."""
     return {"holds": _("holds"), "not so": _("not so"), "open": _("open")}
