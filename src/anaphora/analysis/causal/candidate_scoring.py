@@ -1,11 +1,9 @@
 """Candidate scoring by language models: each candidate replaces the pronoun or completes a prompt.
 
-For a masked language model, the pronoun is replaced by as many mask tokens as the candidate has tokens. For a decoder,
-the text is followed by a prompt that the candidate completes. In both cases, the candidate's score is the mean
-log-probability of its tokens (Kocijan et al. 2019, section 3).
-
-T is the number of tokens of an item's text. S is the number of tokens of a scored text, that is, of the item's text
-after this change.
+An item is a text with a pronoun and its candidates. For each candidate, a scored text is made of it: for a masked
+language model, the pronoun is replaced by as many mask tokens as the candidate has tokens; for a decoder, a prompt and
+the candidate are appended. The candidate's score is the mean log-probability of its tokens (Kocijan et al. 2019,
+section 3). T is the number of tokens of an item's text, S that of a scored text.
 """
 
 from __future__ import annotations
@@ -69,25 +67,25 @@ class LanguageModel(Protocol):
         """Return the attention maps of every layer, (B, H, queries, keys) each."""
 
     def read(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> None:
-        """Run one forward pass with an intervention, for example one that records activations."""
+        """Run one forward pass under an intervention that records activations; return nothing."""
 
     def logits(self, tokens: Sequence[TokenizedText], intervention: Intervention) -> Sequence[Tensor]:
-        """Return the logits of each of B texts under an intervention, (S, V) each; S may include final padding."""
+        """Return the logits of each of B texts under an intervention, (S, V) each; they may include padding."""
 
 
 class Target(NamedTuple):
-    """Tokens of one candidate in a scored text."""
+    """Tokens of one candidate in a scored text, whose log-probabilities give the candidate's score."""
 
-    candidate: int
+    candidate: int  # index of the candidate
     positions: tuple[int, ...]  # positions whose logits predict the tokens
     ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredText:
-    """Item's text in the form in which the language model reads it to score one or more candidates."""
+    """Text from which a language model scores one or more candidates of an item."""
 
-    item: int
+    item: int  # index of the item
     tokens: TokenizedText
     alignment: tuple[tuple[int, ...], ...]  # for each of the item's T tokens, its indices in this text
     targets: tuple[Target, ...]
@@ -95,7 +93,7 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Item (a pronoun with its candidates), and the texts from which a language model scores the candidates."""
+    """Item (a text with a pronoun and its candidates), and the texts from which a language model scores these."""
 
     example: Example
     tokens: TokenizedText  # T tokens of the sentence; for a masked language model, the pronoun is masked

@@ -1,6 +1,6 @@
-"""Causal tests of a run or of another model: all of the tests, or only those that edit a single head.
+"""Causal tests of a trained run or another model: do its answers change when attention is edited?
 
-Intervals are 95 % bootstrap intervals over templates.
+Intervals are 95 % bootstrap intervals over templates (sentence patterns from which items are generated).
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ NOTHING_TO_ASK = N_("no item of stratum main has both an antecedent and a distra
 
 
 def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by: Cells = cells) -> Groups[HeadLevel]:
-    """Run only the tests that edit a single head; `causal_tests` returns their results in the field `head_level`.
+    """Run only those causal tests that edit a single head, and return their results for each group of items.
+
+    `causal_tests` returns these results in the field `head_level`.
 
     Args:
-        examples: items; those without an antecedent or a distractor are skipped.
+        examples: items; those without an antecedent or without another candidate are skipped.
         by: function that divides the items into groups, by default by language and cue category (`kind`).
 
     Raises:
@@ -55,7 +57,12 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 
 
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
-    """Wrap a run as a `Subject` that answers by its prediction head, or by its masked-LM output if it has no such head.
+    """Wrap a trained run and items as a `Subject`, the model under test in causal tests.
+
+    It answers by its prediction head or, if this predicts no candidates, by its masked-LM output.
+
+    Args:
+        testable: items, each with an antecedent and another candidate.
 
     Raises:
         UserError: the run does not predict antecedents; `testable` is empty; or the run answers by its masked-LM
@@ -79,7 +86,7 @@ def why_unanswered(run: Run) -> UserError | None:
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
-    """Return the main items (`Example.is_main`) that have an antecedent and a distractor."""
+    """Return the main items (`Example.is_main`) that have an antecedent and another candidate."""
     return [example for example in examples if example.is_main and reason_to_drop(example) is None]
 
 
@@ -90,11 +97,13 @@ def causal_tests(
     records_by_map: Mapping[str, Sequence[AttentionRecord]] | None,
     progress: Progress,
 ) -> Causal:
-    """Run all causal tests on a model under test; each of its items must have an antecedent and a distractor.
+    """Run all causal tests on a model: knockout, head ablation, attention-pattern patching and dose-response.
 
-    Attention-pattern patching needs minimal pairs.
+    Patching uses only items that belong to minimal pairs.
 
     Args:
+        subject: model under test, with its items, each of which has an antecedent and another candidate.
+        head: head under test, usually the one chosen on development items.
         order: all heads of the layers with attention, best first; the first k are called the best k heads.
         records_by_map: attention records of the pronouns in maps other than raw attention (such as rollout), keyed by
             the name of the map. For each map, the dose-response test correlates the pronoun's weight on a candidate

@@ -17,13 +17,14 @@ from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
 
 MATCHED_EDGES = ("matched_query", "matched_heads", "matched_distance")
-"""Control edges for the pronoun's edge to its antecedent, with equally many keys. The scope is the set of edited heads.
-Special tokens and the query itself are never keys.
+"""Control edges, with which the pronoun's edge to its antecedent is compared. They have equally many key tokens, never
+special tokens or the query itself. The scope is the set of edited heads.
 
-matched_query: in each head, the strongest edge of another word of the sentence.
-matched_heads: the pronoun's strongest edge to words other than the candidates and the cue, in the heads outside the
-scope where this edge is strongest. As many heads are taken as the scope has.
-matched_distance: in the heads of the scope, the pronoun's edge to such words about as far from it as the antecedent.
+matched_query: in each head, the edge with the largest weight whose query is a word other than the pronoun.
+matched_heads: edges from the pronoun to the words, outside candidates and cue, with the largest weights, in those heads
+outside the scope in which the weight is largest. There are as many such heads as heads in the scope.
+matched_distance: in the heads of the scope, the edge from the pronoun to words, outside candidates and cue, that are
+about as far from the pronoun as the antecedent.
 """
 
 
@@ -45,9 +46,9 @@ class SentenceEdges:
     antecedents: list[int]  # token indices of all antecedents
     distractors: list[list[int]]  # token indices of each distractor
     cue: list[int]  # token indices of the words that differ within the minimal pair; empty if it is the pronoun
-    free: list[int]  # tokens (words, punctuation) that the pronoun attends to, outside pronoun, candidates and cue
+    free: list[int]  # indices of non-special tokens, outside pronoun, candidates and cue, to which the pronoun attends
     rows: NDArray[np.float32]  # attention rows of the pronoun's tokens, (L, H, Q, T)
-    attended: frozenset[int]  # indices of the tokens that the pronoun attends to in any head
+    attended: frozenset[int]  # indices of the tokens on which the pronoun has a weight above 0 in any head
     elsewhere: NDArray[np.int64]  # query outside the pronoun with the most weight on its K strongest keys, (L, H)
     elsewhere_keys: NDArray[np.int64]  # these K = len(antecedents) keys, (L, H, K), padded with -1
     elsewhere_mass: NDArray[np.float32]  # total weight on these keys, (L, H)
@@ -56,7 +57,10 @@ class SentenceEdges:
     def of(
         cls, example: Example, tokens: TokenizedText, maps: NDArray[np.float32], cue: NDArray[np.bool_]
     ) -> SentenceEdges:
-        """Return the instance for an item from its attention maps, (L, H, T, T), and the mask of its T tokens' cue."""
+        """Return the edges of an item, given its attention maps, (L, H, T, T), and the mask of the cue's tokens, (T,).
+
+        The cue is the word or words that decide which candidate is the antecedent.
+        """
         pronoun = tokens.covering(example.pronoun)
         mentions = [
             sorted({token for span in spans for token in tokens.covering(span)}) for spans in example.candidates
@@ -100,9 +104,9 @@ class SentenceEdges:
         return float(self.rows[head.layer, head.head][:, list(keys)].sum(axis=1).mean())
 
     def from_pronoun(self, heads: Sequence[Head], keys: Sequence[int]) -> list[HeadEdges]:
-        """Return the edges, in each given head, from the pronoun to those of the given tokens that it attends to.
+        """Return the edges from the pronoun to the given tokens in each given head.
 
-        A token is left out if its weight from the pronoun is 0 in all heads of the model (`attended`).
+        Tokens on which the pronoun has no weight in any head of the model are left out.
         """
         keys = [key for key in keys if key in self.attended]
         return [HeadEdges(head, self.pronoun, keys, self.mass(head, keys)) for head in heads if keys]
@@ -111,10 +115,11 @@ class SentenceEdges:
         """Return the edges of one kind for the given heads.
 
         Args:
-            kind: "gold" (from the pronoun to all antecedents), "distractor" (to the distractor with the largest
+            kind: "gold" (from the pronoun to all antecedents), "distractor" (to the wrong candidate with the largest
                 weight), "cue" (to the cue), "other_keys" (to all tokens except the antecedents'), or a control edge of
                 `MATCHED_EDGES`. There are no "matched_heads" and "matched_distance" edges if `self.free` has fewer
                 tokens than the antecedents, and no "matched_heads" edges if there are fewer `others` than `heads`.
+            heads: heads in which edges are selected.
             others: all heads except `heads`, used for "matched_heads".
         """
         count = len(self.antecedents)
@@ -151,9 +156,9 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each antecedent token, another token whose distance from the pronoun is most similar.
+        """Return, for each token of the antecedents, the token of `self.free` with the most similar distance.
 
-        Tokens are taken from `self.free` (outside pronoun, candidates and cue). No token is returned twice.
+        Distances are measured from the pronoun. No token is returned twice.
         """
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)

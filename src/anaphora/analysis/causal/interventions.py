@@ -1,7 +1,7 @@
 """Interventions that edit attention in given heads and edges during a forward pass.
 
 An `Intervention` holds the edits of each layer; `intervene` applies it inside a `with` block. Axes are B (batch), T
-(tokens of a row of the batch), H (heads) and D (features per head). A flat position is row * T + token.
+(tokens of a row of the batch), H (heads) and D (features per head). The flat position of a token is row * T + column.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
 
 
 def uniform_weights(heads: Iterable[Head]) -> Intervention:
-    """Return an intervention after which heads attend uniformly to all allowed tokens, whatever their position bias."""
+    """Return an intervention that makes heads attend uniformly to all allowed tokens, without any position bias."""
     return _edits_by_layer(_UniformWeights, dict.fromkeys(heads))
 
 
@@ -80,9 +80,10 @@ def knockout_edges(edges: Mapping[Head, FlatEdges]) -> Intervention:
 
 
 def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
-    """Return an intervention that sets attention weights of edges to 0 after the softmax, as if their values were 0.
+    """Return an intervention that sets attention weights of edges to 0 after the softmax.
 
-    The other weights are not rescaled, so a query's weights then sum to less than 1.
+    It has the same effect as zeroing the keys' value vectors for these queries alone. The other weights are not
+    rescaled, so a query's weights then sum to less than 1.
     """
     return _edits_by_layer(_EdgeValueZeroing, edges)
 
@@ -90,7 +91,7 @@ def zero_edge_values(edges: Mapping[Head, FlatEdges]) -> Intervention:
 def patch_rows(rows: Mapping[Head, tuple[Tensor, Tensor]]) -> Intervention:
     """Return an intervention that replaces attention rows.
 
-    `rows` maps a head to the flat positions of Q queries, (Q,), and their new weights, (Q, T).
+    `rows` maps a head to the flat positions (row * T + column) of Q queries, (Q,), and their new weights, (Q, T).
     """
     return _edits_by_layer(_RowPatch, rows)
 
@@ -139,7 +140,7 @@ class _Permutation(Edit):
 
 
 def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Tensor:
-    """Return a random permutation within each sentence: the column of the token that moves to each position, (B, T).
+    """Return, for each position, the index of the token that moves there when each sentence is permuted: (B, T).
 
     `segments` holds the index of each token's sentence, (B, T).
     """
@@ -149,7 +150,7 @@ def permutation_within_sentences(segments: Tensor, draw: torch.Generator) -> Ten
 
 
 class _HeadEdit(Edit):
-    """Base class of edits of several heads of one layer; subclasses define what each head's entry in `values` is."""
+    """Base class of edits of several heads of one layer; `values` holds one entry for each head."""
 
     def __init__(self, heads: Sequence[int], values: Sequence[Any]) -> None:
         self.heads, self.values = tuple(heads), values

@@ -1,4 +1,8 @@
-"""Causal tests of one model on N items: attention knockout, head ablation and dose-response."""
+"""Causal tests of one model on N items: attention knockout, head ablation and dose-response.
+
+An item's correctness is 1 for a right answer, 0 for a wrong one, and the share of right answers in a tie. Masks of
+items are (N,).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
 
 RANDOM_SETS = 5
-"""Number of random sets of heads with which each set of the best heads is compared."""
+"""Number of random sets of heads that are ablated for comparison with each set of the best heads."""
 EVERY_HEAD_UP_TO, BEST_OF_MANY = 64, 16
 """In a model of up to 64 heads, each head is ablated alone, and sets of the best heads grow by one. In larger models,
 only the best 16 and the head under test are ablated alone, and the sets double in size, because each ablation is a
@@ -47,7 +51,7 @@ _KNOCKOUT_STAGES = {
 
 
 class KnockedOut(NamedTuple):
-    """Results of one knockout or value zeroing for each of N items."""
+    """Results for each of N items if one kind of attention edge is knocked out, or the values along it are zeroed."""
 
     right: Floats  # correctness of the answers, (N,)
     mass: Floats  # attention weight on the edited edges, averaged over heads, (N,)
@@ -66,7 +70,7 @@ class DoseResponse(NamedTuple):
     """Weights of E edges from pronouns to candidates in one kind of map, and effects of knocking out each edge."""
 
     item: NDArray[np.int64]  # index of the edge's item, (E,)
-    score: Floats  # score of the edge in one map, (E,)
+    score: Floats  # weight of the edge in the map, averaged over layers and heads, (E,)
     loss: Floats  # drop in the score of the model's answer when the edge is knocked out in every head, (E,)
 
 
@@ -102,20 +106,20 @@ class CausalTests:
         self._ablated: dict[tuple[frozenset[Head], str], Floats] = {}
 
     def is_right(self, scores: Scores) -> Floats:
-        """Return the correctness of the highest-scored answer to each item, (N,); of a tie, the share that is right."""
+        """Return the correctness of the answers with the highest scores, (N,); in a tie, the share that is right."""
         return shares_right(scores, self.gold)
 
     def mean(
         self, values: Floats, items: Bools, bounds: tuple[float, float] = (-1, 1)
     ) -> tuple[float | None, Interval | None]:
-        """Return the mean of `values` over the items selected by `items`, and its interval, clipped to `bounds`.
+        """Return the mean of `values` over the items in a mask, and its bootstrap interval, clipped to `bounds`.
 
         Both are None if the mask selects no items.
         """
         return mean_and_interval(values[items], self.clusters[items], bounds)
 
     def drop(self, right: Floats, items: Bools) -> tuple[float | None, Interval | None]:
-        """Return the drop in task accuracy over the items selected by the mask `items`, and its interval.
+        """Return the drop in task accuracy on the items in a mask, and its bootstrap interval.
 
         Both are None if the mask selects no items. `right` is the correctness of the answers after an edit, (N,).
         """
@@ -124,8 +128,9 @@ class CausalTests:
     def knockout(self) -> dict[str, dict[str, KnockedOut]]:
         """Knock out each kind of attention edge, and zero the values along the edges to the antecedent.
 
-        Each scope is a set of heads that are edited together. For the head under test alone, the values along all other
-        edges of the pronoun are also zeroed. The result is keyed by scope, then by kind of edge.
+        Each edit is made in four scopes (sets of heads): "head" (the head under test), "layer", "window" (its layer and
+        the two neighbours) and "all_layers". In the scope "head", the values along the pronoun's edges to all other
+        tokens are also zeroed. The result is keyed by scope, then by kind of edge.
         """
         scopes = {
             "head": [self.head],
@@ -144,22 +149,22 @@ class CausalTests:
         return knockouts
 
     def knocked_out(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Knock out one kind of attention edge in the given heads; without such edges, the answers are unchanged."""
+        """Knock out one kind of attention edge (see `SentenceEdges.edges`) in the given heads."""
         others = [head for head in self.all_heads if head not in heads]
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, others) for sentence in self.sentences])
         right = self.is_right(self.subject.knocked_out(edges)) if has_edge.any() else self.right
         return KnockedOut(right, mass, has_edge)
 
     def zeroed(self, kind: str, heads: Sequence[Head]) -> KnockedOut:
-        """Zero the values along one kind of the pronoun's attention edges in some heads; no weight is redistributed."""
+        """Zero the values along one kind of attention edge (see `SentenceEdges.edges`) in the given heads."""
         edges, mass, has_edge = self._edges([sentence.edges(kind, heads, []) for sentence in self.sentences])
         return KnockedOut(self.is_right(self.subject.value_zeroed(edges)), mass, has_edge)
 
     def single(self) -> list[tuple[Head, str, Floats]]:
         """Ablate heads one at a time; return head, mode and the correctness of the answers (N,) of each ablation.
 
-        With more than `EVERY_HEAD_UP_TO` heads, only the head under test and the best `BEST_OF_MANY` are ablated. The
-        head under test is ablated in each of `ABLATION_MODES`, the others only by zeros and by their own mean output.
+        If there are more than 64 heads, only the head under test and the best 16 are ablated. The output of the head
+        under test is replaced in each of `ABLATION_MODES`, that of the others by zeros and by its mean.
         """
         heads = self.all_heads
         if len(heads) > EVERY_HEAD_UP_TO:
@@ -173,7 +178,7 @@ class CausalTests:
         return ablations
 
     def cumulative(self) -> list[AblatedTogether]:
-        """Mean-ablate the best k heads for each k in `counts`, and, for comparison, random sets of k heads.
+        """Mean-ablate the best k heads for each k from `counts`, and random sets of k heads for comparison.
 
         A random set has as many heads in each layer as the best set; sets that equal the best set are left out.
         """
@@ -190,7 +195,7 @@ class CausalTests:
         return ablations
 
     def mask(self, items: Iterable[int]) -> Bools:
-        """Return a mask of the items with the given indices: (N,)."""
+        """Return a mask (N,) of the items with the given indices."""
         mask = np.zeros(len(self.right), dtype=bool)
         mask[list(items)] = True
         return mask
@@ -232,8 +237,8 @@ class CausalTests:
     def counts(self) -> list[int]:
         """Return each k for which the best k heads are ablated together.
 
-        With H heads in total, these are 1 to H if H is at most `EVERY_HEAD_UP_TO`, otherwise the powers of two below H,
-        and H.
+        These are 1 to the number of heads or, if there are more than 64 heads, the powers of two below this number, and
+        the number itself.
         """
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
@@ -241,7 +246,7 @@ class CausalTests:
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Convert the attention edges of each item (`cuts`) to arrays.
+        """Convert the attention edges of each item to arrays.
 
         Returns:
             The edges of all items; the weight on each item's edges, averaged over heads, (N,); and a mask of the items
@@ -289,10 +294,10 @@ def knockout_cell(
 ) -> dict[str, Knockout]:
     """Return the drops in task accuracy from the knockouts, with intervals, keyed by scope (set of edited heads).
 
-    Each drop is a mean over those items selected by the mask `items` that have an edge of the given kind; if the
-    pronoun is the cue, an item has no edge to the cue. `gold_minus_matched` is the drop for the antecedent's edge minus
-    the drop for a control edge, over the items that have the control edge. Of the kinds of control edges in
-    `MATCHED_EDGES`, the one with the largest drop is used.
+    Each drop is a mean over the items in the mask `items` that have an edge of its kind; an item whose cue is the
+    pronoun, for example, has no edge to the cue. `gold_minus_matched` is the drop for the antecedent's edge minus the
+    drop for a control edge (`MATCHED_EDGES`), over the items that have the control edge. The kind of control edge with
+    the largest drop is used.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -317,13 +322,13 @@ def _loss(tests: CausalTests, done: KnockedOut, items: Bools) -> KnockoutLoss:
 
 
 def single_cell(tests: CausalTests, head: Head, mode: str, right: Floats, items: Bools) -> SingleAblation:
-    """Return the drop in task accuracy with one head ablated; `right` is the correctness of the answers, (N,)."""
+    """Return the drop in task accuracy on the items in a mask; `right` is the correctness after the ablation, (N,)."""
     drop, interval = tests.drop(right, items)
     return SingleAblation(layer=head.layer, head=head.head, mode=mode, drop=drop, interval=interval)
 
 
 def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> CumulativeAblation:
-    """Return the drop in task accuracy if the best k heads are ablated together, over the items selected by `items`.
+    """Return the drop in task accuracy on the items in a mask if the best k heads are ablated together.
 
     The result also has the spread of the drops if random sets of heads are ablated instead.
     """
@@ -338,9 +343,9 @@ def cumulative_cell(tests: CausalTests, step: AblatedTogether, items: Bools) -> 
 
 
 def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) -> Correlation:
-    """Return Spearman's correlation between edge weights and knockout effects; None if it is undefined.
+    """Return Spearman's correlation between edge weights and knockout effects, for the items in a mask.
 
-    It is undefined for fewer than two edges, and if all weights or all effects are equal.
+    It is None for fewer than two edges, and if all weights or all effects are equal.
     """
     here = items[doses.item]
     item, score, loss = doses.item[here], doses.score[here], doses.loss[here]
@@ -351,8 +356,8 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
     ranks = [stats.rankdata(values) for values in (score, loss)]
     one, two = (stats.zscore(values) for values in ranks)
     rho = float((one * two).mean())
-    # The influence values have the mean rho, and to first order rho varies as their mean does. An edge acts by its own
-    # two ranks, and by the ranks of the edges above it, which it raises.
+    # The interval is bootstrapped by linearisation: the influence values have the mean rho, and to first order, rho and
+    # their mean vary alike over samples. An edge influences rho by its own two ranks and by raising all higher ranks.
     own = one * two - rho * (one**2 + two**2) / 2 + rho
     raised = _sums_above(score, two - rho * one) / ranks[0].std() + _sums_above(loss, one - rho * two) / ranks[1].std()
     influence = own + raised - raised.mean()

@@ -1,4 +1,4 @@
-"""Adapters through which causal tests run on language models, and on runs with a masked-language-model loss.
+"""Adapters through which causal tests run on language models, and on own models with a masked-language-model loss.
 
 Axes are L (layers), H (heads), D (features per head), T (tokens of an item), S (tokens of a scored text) and B (texts
 of a batch).
@@ -35,7 +35,7 @@ _BATCH_TOKENS = 1_024
 
 
 class LanguageModelSubject(EditedSubject):
-    """`Subject` made of a language model and the items that it can answer (`answerable_questions`).
+    """Model under test (`Subject`) that wraps a language model, with the items that the model can answer.
 
     Raises:
         UserError: the model can answer none of the items, or does not accept the text of an item.
@@ -92,7 +92,10 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _layout(batch: Sequence[tuple[int, ScoredText]]) -> BatchLayout:
-    """Return the layout of a batch of texts, each with its rank, which are right-padded to one length."""
+    """Return the layout of a batch of texts, which are right-padded to one length.
+
+    Each text is given with its rank among the texts of its item.
+    """
     length = max(len(text.tokens.ids) for _, text in batch)
     return BatchLayout(
         len(batch),
@@ -124,7 +127,7 @@ _PADDED = -1
 
 
 class MaskedRun:
-    """`LanguageModel` that wraps a run with a masked-language-model loss (`answers_by_masks`).
+    """`LanguageModel` that wraps a trained run with a masked-language-model loss.
 
     Raises:
         UserError: the run's model needs the pronoun as a second input sequence (`model.second_sequence`).
@@ -181,6 +184,6 @@ class MaskedRun:
 
 
 def answers_by_masks(run: Run) -> bool:
-    """Return whether a run's answers come from its masked-LM output, since no prediction head scores candidates."""
+    """Return whether a run answers by its masked-LM output, because it has no prediction head for candidates."""
     task = run.config.task
     return task.masked_lm > 0 and not answers_pronouns(task.prediction) and not run.is_encoder_alone

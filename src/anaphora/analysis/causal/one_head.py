@@ -1,8 +1,8 @@
-"""Causal tests of one head.
+"""Causal tests that edit the pronoun's attention rows in a single head.
 
-One removes the same weight from the edge to the antecedent and from the other edges, one exchanges the weights on
-antecedent and distractor, and one computes how a knockout redistributes the weight. Axes are N (items), Q (tokens of
-the pronoun) and T (tokens of a sentence).
+The first test removes the same weight from the edge to the antecedent and, separately, from all other edges. The second
+exchanges the weights on antecedent and distractor. The third computes how a knockout redistributes the weight. Axes are
+N (items), Q (tokens of the pronoun) and T (tokens of a sentence).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from anaphora.analysis.scores.cells import rounded
 from anaphora.base.translation import _
 
 DOSES = (0.05, 0.1, 0.2)
-"""Weights that are removed in turn from the edge to the antecedent and from all other edges. Removing a whole edge
-costs more accuracy if its weight is larger; removing equal weights shows whether the edge also matters more."""
+"""Weights that are removed from the edge to the antecedent or from all other edges. Removing a whole edge costs more
+accuracy if its weight is larger; removing equal weights shows which edge matters more per weight."""
 KEYS = ("distractors", "cue", "pronoun", "special", "other_words")
-"""Parts of the sentence that receive the weight freed by a knockout."""
+"""Classes of tokens to which the softmax gives the weight that a knockout removes from the antecedent."""
 
 Row = NDArray[np.float32]
 """Attention rows of the pronoun's tokens in one head: (Q, T)."""
@@ -34,7 +34,7 @@ Row = NDArray[np.float32]
 def head_level(
     tests: CausalTests, zeroed: Mapping[str, KnockedOut], aligned: Callable[[Bools], AlignedPatching]
 ) -> Callable[[Bools], HeadLevel]:
-    """Run the tests of a single head, which edit nothing but the pronoun's attention rows in that head.
+    """Run the causal tests that edit only the pronoun's attention rows in the head under test.
 
     Args:
         zeroed: results of zeroing the values along the edge to the antecedent ("value_zeroing"), and along the
@@ -42,7 +42,7 @@ def head_level(
         aligned: result of `aligned_patching`.
 
     Returns:
-        Function from a mask of items, (N,), to the change of their answers.
+        Function from a mask of items, (N,), to the results for these items.
     """
     tests.progress(_("causal tests: one head, dose by dose"))
     doses = {mass: _dose(tests, mass) for mass in DOSES}
@@ -77,10 +77,10 @@ def head_level(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in task accuracy after two edits: of the antecedent's edge, and of the pronoun's other edges.
+    """Return the drops in task accuracy, in percentage points, after edits of the antecedent's and of the other edges.
 
-    The drops are means over the items selected by the mask `items`, in percentage points. They and their intervals are
-    keyed by the names of the fields of `RemovedMass`, such as "antecedent_points" and "antecedent_interval".
+    `antecedent` and `other_edges` hold the correctness of the answers after these edits, (N,). The drops are means over
+    the items in a mask; they and their intervals are keyed by the names of the fields of `RemovedMass`.
     """
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):
@@ -105,8 +105,8 @@ def _dose(tests: CausalTests, mass: float) -> tuple[Bools, Floats, Floats]:
     """Remove the weight `mass` from the antecedent or, in a second test, from all other tokens, without rescaling.
 
     Returns:
-        Mask of the items in which both sides have at least this weight, (N,), and the correctness of the answers after
-        removal from the antecedent's edge and from all other edges, (N,) each.
+        Mask of the tested items, in which antecedent and other tokens have at least this weight each; correctness of
+        the answers after removal from the antecedent; correctness after removal from the other tokens, (N,) each.
     """
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):
@@ -124,11 +124,11 @@ def _dose(tests: CausalTests, mass: float) -> tuple[Bools, Floats, Floats]:
 
 
 def _exchange(tests: CausalTests) -> tuple[Bools, Bools]:
-    """Exchange the weights on the antecedent and on the distractor with the largest weight.
+    """Exchange the pronoun's weights on the antecedent and on the distractor with the largest weight.
 
     Only items that the model answers correctly and that have a distractor are tested. If pronoun, antecedent and
-    distractor are one token each, this is path patching from the two candidates to the pronoun through this head: it is
-    as if the head's value vectors at the two were exchanged.
+    distractor have one token each, this is path patching from the two candidates to the pronoun through this head: the
+    effect is the same as if the head's value vectors of the two candidates were exchanged.
 
     Returns:
         Masks of the tested items, and of the items whose answer becomes the distractor, (N,) each.
@@ -155,9 +155,10 @@ def _exchange(tests: CausalTests) -> tuple[Bools, Bools]:
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:
-    """Return the shares (N,) of the weight freed by a knockout of the antecedent's edge, keyed by part of the sentence.
+    """Return which share of the weight that a knockout removes from the antecedent goes to each class of tokens.
 
-    The softmax distributes it in proportion to the remaining weights; a share is NaN if no other token has weight.
+    The softmax distributes the weight in proportion to the remaining weights. The shares, (N,), are keyed by the class
+    (`KEYS`) and NaN if no other token has weight.
     """
     shares = {name: np.full(len(tests.sentences), np.nan) for name in KEYS}
     for item, (sentence, tokens) in enumerate(zip(tests.sentences, tests.subject.tokens, strict=True)):

@@ -1,6 +1,8 @@
 """Attention-pattern patching: the pronoun's attention rows are replaced by those of the minimal pair's other sentence.
 
-Axes are N (items), L (layers), H (heads), Q (tokens of the pronoun) and T (tokens of a sentence).
+The sentences of a minimal pair differ only in the cue and have different antecedents. An answer flips if it becomes the
+antecedent of the other sentence. Axes are N (items), L (layers), H (heads), Q (tokens of the pronoun) and T (tokens of
+a sentence).
 """
 
 from __future__ import annotations
@@ -20,11 +22,13 @@ from anaphora.base.translation import _
 
 
 def aligned_patching(tests: CausalTests) -> Callable[[Bools], AlignedPatching]:
-    """Patch the pronoun's rows between sentences whose lengths may differ (`align_rows`), in one head and in its layer.
+    """Patch the pronoun's attention rows in the head under test, and in all heads of its layer.
+
+    The sentences of a minimal pair may differ in length (`align_rows`). Items are tested if the model answers both
+    sentences correctly, with different antecedents.
 
     Returns:
-        Function from a mask of items, (N,), to the share of their answers that flip. Items are tested if the model
-        answers both sentences of the minimal pair correctly, with different antecedents.
+        Function from a mask of items, (N,), to the share of the tested ones whose answer flips.
     """
     tests.progress(_("causal tests: pattern patch"))
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
@@ -52,12 +56,14 @@ def pattern_patching(
 ) -> Callable[[Bools], PatternPatching]:
     """Patch the pronoun's attention rows, but not the values, in the best k heads, the head under test, and its layer.
 
+    Items are tested if the sentences of the minimal pair differ in one word only, and the model answers both correctly,
+    with different antecedents.
+
     Args:
         aligned: result of `aligned_patching`.
 
     Returns:
-        Function from a mask of items, (N,), to the share of their answers that flip. Items are tested if the sentences
-        of the minimal pair also differ in one word only.
+        Function from a mask of items, (N,), to the share of the tested ones whose answer flips.
     """
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
     fit = {item: other for item, other in minimal_pairs.items() if _differ_in_one_word(tests, item, other)}
@@ -90,9 +96,9 @@ def pattern_patching(
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask (N,) of the items whose answer becomes that of their partner if `rows` are patched into `heads`.
+    """Return a mask (N,) of the items whose answer flips if the given rows replace the pronoun's rows in `heads`.
 
-    `partners` maps each patched item to the other sentence of its minimal pair.
+    `partners` maps the index of each patched item to that of the other sentence of its minimal pair.
     """
     if not partners:
         return tests.mask(())
@@ -102,7 +108,7 @@ def _flipped(
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
-    """Return whether two items differ in one word only, and the model finds a different, right antecedent for each."""
+    """Return whether two items differ in one word only, and are answered correctly, with different antecedents."""
     one, two = tests.subject.tokens[item], tests.subject.tokens[other]
     if len(one.ids) != len(two.ids) or tests.sentences[item].pronoun != tests.sentences[other].pronoun:
         return False

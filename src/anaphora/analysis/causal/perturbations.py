@@ -1,6 +1,7 @@
-"""Perturbations: accuracy with the cue or the context masked, with names replaced, or without position encoding.
+"""Accuracies on perturbed items: the cue or the context is masked, names are replaced, or positions are removed.
 
-The model is not fine-tuned on perturbed items. Accuracy that remains if the cue is masked cannot come from the cue.
+The cue is the word or words that decide which candidate is the antecedent. The model is not fine-tuned on perturbed
+items. Accuracy above chance that remains if the cue is masked cannot come from the cue.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ if TYPE_CHECKING:
     from anaphora.runs.directory import Run
 
 PERTURBATIONS = ("cue_masked", "context_removed", "names_replaced", "no_positions")
-"""cue_masked: the words that differ within the minimal pair become [MASK], or the pronoun if there are no such words.
+"""cue_masked: the words that differ within the minimal pair become [MASK]; if there are none, the pronoun does.
 context_removed: every word except the pronoun and the candidates becomes [MASK].
-names_replaced: every candidate's name is replaced throughout its quad by a name from another quad in its language with
-as many tokens, if there is one. Who does what stays the same; gender, number and learned preferences may change.
+names_replaced: every candidate's name is replaced, in all items of its quad (two cues by two orders of the names), by a
+name of the same language and token count from another quad, if there is one. Roles in the event stay the same; gender,
+number and learned preferences may change.
 no_positions: the words stay, and the position encoding is removed from the model.
 """
 
@@ -45,9 +47,10 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracies of a model and of one of its heads under each of `PERTURBATIONS`.
+    """Measure the accuracies of a run's answers and of one head on items perturbed in each of four ways.
 
-    Only main items (`Example.is_main`) count. Results are keyed by perturbation, language and cue category (`kind`).
+    The ways are listed in `PERTURBATIONS`. Only main items (`Example.is_main`) count. Results are keyed by
+    perturbation, language and cue category (`kind`).
     """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 
@@ -84,7 +87,10 @@ def _perturbed_scores(run: Run, records: Sequence[AttentionRecord], head: Head, 
 
 
 def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
-    """Return the token ids of each item, with [MASK] for the tokens that the perturbation `name` masks."""
+    """Return the token ids of each item, in which [MASK] replaces the cue or the context (`PERTURBATIONS`).
+
+    `name` is "cue_masked" or "context_removed".
+    """
     cues = cue_tokens(data.examples, [tokens.spans for tokens in data.tokens])
     ids = []
     for item, tokens in enumerate(data.tokens):
@@ -99,10 +105,10 @@ def masked_ids(data: EncodedSplit, name: str) -> list[list[int]]:
 
 
 def ids_with_replaced_names(data: EncodedSplit) -> list[list[int]]:
-    """Return the token ids of each item after replacing the name of each candidate by another name.
+    """Return the token ids of each item after the name of each candidate has been replaced by another name.
 
-    The new name comes from another group of items (such as a quad) in the same language, and has as many tokens; a name
-    without such a replacement stays. All items of a group get the same new names.
+    The new name comes from another group of items in the same language, and has as many tokens; if there is no such
+    name, the old one stays. All items of a group get the same new names.
     """
     mentions_of = [
         [tokens.covering(span) for span in example.spans[1:]]

@@ -1,4 +1,7 @@
-"""Models under test (`Subject`) in causal tests: their answers can be computed with edited attention."""
+"""Models under test (`Subject`) in causal tests, whose answers to N items can be computed with edited attention.
+
+M is the largest number of candidates of an item, T the number of tokens of an item, S that of a row of a batch.
+"""
 
 from __future__ import annotations
 
@@ -57,11 +60,11 @@ Scores = NDArray[np.float64]
 
 
 class Subject(Protocol):
-    """Interface of a model under test, together with the N items on which the causal tests run this model.
+    """Interface of a model under test in causal tests, with the N items on which it is tested.
 
-    Token indices count from 0 in each item's sentence. The methods that return `Scores` run the model on all items and
-    leave it unchanged. M is the largest number of candidates of an item; the last column of the scores is that of the
-    answer "none of them".
+    Token indices count from 0 in each item's text. Each method that returns `Scores`, (N, M + 1), runs the model on all
+    items, and leaves the model unchanged. M is the largest number of candidates of an item; the last column holds the
+    scores of the answer "none of them".
     """
 
     @property
@@ -80,25 +83,25 @@ class Subject(Protocol):
         """Yield each item's index and attention maps (L, H, queries, keys), in any order."""
 
     def scores(self) -> Scores:
-        """Return the scores without intervention, (N, M + 1); the last column is the score of "none of them"."""
+        """Return the scores of all answers without intervention, (N, M + 1); "none of them" is last."""
 
     def ablated(self, heads: Sequence[Head], mode: str) -> Scores:
-        """Return the scores (N, M + 1) if the given heads are ablated at every token.
+        """Return the scores (N, M + 1) if the given heads are ablated at every token, in one of `ABLATION_MODES`.
 
         Raises:
             UserError: `mode` is not one of `ABLATION_MODES`.
         """
 
     def knocked_out(self, edges: Edges) -> Scores:
-        """Return the scores if the attention edges are masked before the softmax: (N, M + 1), as in `scores`."""
+        """Return the scores (N, M + 1) if the given attention edges are masked before the softmax."""
 
     def value_zeroed(self, edges: Edges) -> Scores:
-        """Return the scores (N, M + 1) with the values along the edges zeroed; the attention weights do not change."""
+        """Return the scores (N, M + 1) if values along the given edges are zeroed, and attention weights unchanged."""
 
     def patched(self, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]) -> Scores:
-        """Return the scores (N, M + 1) with the pronoun's attention rows replaced in the given heads.
+        """Return the scores (N, M + 1) if the pronoun's attention rows are replaced in the given heads.
 
-        `rows` maps a patched item to the new rows of its pronoun's Q tokens, (L, H, Q, T).
+        `rows` maps the index of a patched item to the new rows of its pronoun's Q tokens, (L, H, Q, T).
         """
 
 
@@ -107,16 +110,16 @@ ABLATION_MODES = ("zero", "mean", "resample", "uniform")
 
 zero: zeros.
 mean: the head's mean output over all tokens of all items.
-resample: the head's output at the same position of a partner: the minimal pair's next sentence if it has the same
-length, otherwise the next item of the language. Beyond the end of a shorter partner, its last output is repeated.
-uniform: the mean of all values to which the head may attend.
+resample: the head's output at the same position of a partner: the minimal pair's next sentence if it has as many
+tokens, otherwise the next item of the language. Beyond the end of a shorter partner, its last output is repeated.
+uniform: the mean of the values of all tokens to which the query may attend.
 """
 
 
 class PlacedText(NamedTuple):
-    """Text from which a model answers an item, and its place in a batch; an item may have more than one text."""
+    """Text from which a model answers an item, and its position in a batch; an item may have more than one text."""
 
-    item: int
+    item: int  # index of the item
     rank: int  # index of the text among the item's texts
     start: int  # flat position, row * S + token, of the text's first token in the batch
     tokens: int  # number of tokens of the text
@@ -134,7 +137,7 @@ class PlacedText(NamedTuple):
 
 
 class BatchLayout(NamedTuple):
-    """Number of rows and of tokens per row, S, of a batch, and the texts in it, by start."""
+    """Layout of a batch: number of rows, number of tokens per row (S), and the texts in the rows."""
 
     rows: int
     length: int
@@ -142,7 +145,7 @@ class BatchLayout(NamedTuple):
 
 
 class EditedSubject(ABC):
-    """Base class of models under test whose attention is edited batch by batch; batches have indices from 0."""
+    """Base class of models under test (`Subject`) whose items are packed into batches, with indices from 0."""
 
     examples: Sequence[Example]
     tokens: Sequence[TokenizedText]
@@ -190,15 +193,11 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of all items under an intervention: (N, M + 1), as in `Subject.scores`.
-
-        Args:
-            intervention: function from the index of a batch to the edits for that batch.
-        """
+        """Return the scores of all items, (N, M + 1), under an intervention, given as a function of the batch index."""
 
     @abstractmethod
     def _run(self, batch: int, intervention: Intervention) -> None:
-        """Run one forward pass over a batch with an intervention, which records activations."""
+        """Run one forward pass on the batch with this index, under an intervention that records activations."""
 
     @property
     @abstractmethod
@@ -206,7 +205,7 @@ class EditedSubject(ABC):
         """Return the number of layers and heads."""
 
     def _recorded(self) -> Iterator[tuple[BatchLayout, dict[int, ActivationRecorder]]]:
-        """Yield each batch and the activations of its forward pass, keyed by the index of the layer with attention."""
+        """Yield each batch's layout, and its recorded activations keyed by layer (only layers with attention)."""
         for number, batch in enumerate(self._layouts):
             recorders = {layer: ActivationRecorder() for layer in range(self.shape[0])}
             self._run(number, recorders)
@@ -215,7 +214,7 @@ class EditedSubject(ABC):
     def _new_rows(
         self, batch: BatchLayout, heads: Sequence[Head], rows: Mapping[int, NDArray[np.float32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Yield the flat position and the new attention rows, (heads, S), of each pronoun token in a batch."""
+        """Yield the position in the flattened batch and the new attention rows, (heads, S), of each pronoun token."""
         layer, head = [one.layer for one in heads], [one.head for one in heads]
         for text in batch.texts:
             if text.item not in rows:
@@ -233,7 +232,7 @@ class EditedSubject(ABC):
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
         """Return a function from the index of a batch to its attention edges, as flat positions keyed by head.
 
-        An edge stands for the edges between all aligned tokens of a text.
+        An edge between two of an item's tokens becomes edges between all tokens of the text aligned with the two.
         """
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):
@@ -265,10 +264,10 @@ class EditedSubject(ABC):
         return {Head(layer, head): mean for layer, of_heads in means.items() for head, mean in enumerate(of_heads)}
 
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from the index of a batch to each head's replacement output in that batch, (B, S, D).
+        """Return a function from the index of a batch to the outputs that replace each head's own, (B, S, D).
 
-        The replacement is the head's output for the item's partner (`resampling_partners`), in the partner's text of
-        the same rank if it has one.
+        A text gets the head's output for the text with the same rank of the item's partner (`resampling_partners`), or
+        for the last text if the partner has fewer texts.
         """
         outputs: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)  # (heads, tokens, D) by item and by rank
         for batch, recorders in self._recorded():
@@ -307,7 +306,7 @@ def _seen_from(position: int, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 class PackedSubject(EditedSubject):
-    """`Subject` that wraps a `PronounModel` in evaluation mode, with the items packed into batches."""
+    """Model under test (`Subject`) that wraps a `PronounModel` in evaluation mode."""
 
     def __init__(self, model: PronounModel, data: EncodedSplit, batching: Batching) -> None:
         self.examples, self.tokens = data.examples, data.tokens
@@ -353,9 +352,9 @@ class PackedSubject(EditedSubject):
 
 
 def resampling_partners(examples: Sequence[Example], tokens: Sequence[TokenizedText]) -> dict[int, int]:
-    """Return each item's partner, whose outputs replace those of the ablated heads in the ablation mode "resample".
+    """Return the index of each item's partner, from which the ablation mode "resample" takes the heads' outputs.
 
-    It is the next sentence of the minimal pair if that has as many tokens, otherwise the next item in the same
+    The partner is the next sentence of the minimal pair if it has as many tokens, otherwise the next item in the same
     language.
     """
     languages = indices_by(example.language for example in examples)
