@@ -1,9 +1,8 @@
-"""Predicted antecedents of N pronouns, called answers.
+"""Predicted antecedents of the pronouns of N items, called answers.
 
-An item is a pronoun with up to M candidates. An answer is the index of a candidate, or `NO_CANDIDATE` for "none of
-them"; `Answers | None` is None if the model does not predict antecedents. Scores, (N, M + 1), hold a column for each
-candidate and a last column for "none of them"; the highest score is predicted. A prediction over the vocabulary scores
-candidates with the same tokens equally.
+An item is a pronoun in a text, with up to M candidates. An answer is the index of a candidate, or `NO_CANDIDATE` for
+"none of them". Scores, (N, M + 1), have a column for each candidate and a last column for "none of them"; the answer is
+the one with the highest score. A model that predicts a token scores candidates with the same tokens equally.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 from anaphora.data.example import Example
 
 NO_CANDIDATE = -1
-"""The answer "none of them"."""
+"""Index that stands for the answer "none of them"."""
 UNDECIDED = -3
-"""Code for a tie between right and wrong answers, where ties must not count as the first of them."""
+"""Index that stands for a tie between right and wrong answers, so that it is not counted as the first tied answer."""
 
 CandidateNumbers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -36,7 +35,7 @@ class Answers:
 
     @classmethod
     def about(cls, examples: Sequence[Example], candidates: CandidateNumbers) -> Answers:
-        """Return `Answers` with given indices of the predicted candidates, (N,), and compute their correctness."""
+        """Return the answers with the given indices of candidates, (N,), and with their correctness."""
         most = max((len(example.candidates) for example in examples), default=0)
         right = right_answers(examples, most + 1)[np.arange(len(examples)), candidates]
         return cls(candidates, right.astype(np.float64), (candidates == NO_CANDIDATE).astype(np.float64))
@@ -52,10 +51,10 @@ class Answers:
 
     @classmethod
     def in_order(cls, parts: Iterable[tuple[NDArray[np.int64], Answers]]) -> Answers:
-        """Concatenate answers to the items of a split, and sort them by item.
+        """Concatenate answers to batches of items, and sort them by item.
 
         Args:
-            parts: pairs of item indices in the split, (n,), and the answers to these n items.
+            parts: for each batch, the indices of its n items in the split, (n,), and the answers to these items.
         """
         numbers, answers = zip(*parts, strict=True)
         order = np.argsort(np.concatenate(numbers))
@@ -64,7 +63,7 @@ class Answers:
 
     @classmethod
     def joined(cls, parts: Sequence[Answers]) -> Answers:
-        """Concatenate the answers in `parts`, which are answers to consecutive items."""
+        """Concatenate answers to consecutive parts of the items."""
         return cls(
             np.concatenate([part.candidates for part in parts]),
             np.concatenate([part.correct for part in parts]),
@@ -78,7 +77,7 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask of the right answers, (N, `scores`).
+    """Return a mask of the right answers, (N, M + 1), with M + 1 = `scores`.
 
     The columns are the candidates and, last, "none of them", which is right if the item has no antecedent.
     """
@@ -89,7 +88,7 @@ def right_answers(examples: Sequence[Example], scores: int) -> Bools:
 
 
 def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
-    """Return, for each item, the share of right answers among those that tie for the highest score, (N,).
+    """Return the share of right answers among those with the highest score: (N,), 1 or 0 without a tie.
 
     The scores of K answers and the mask of the right ones are (N, K).
     """
@@ -98,11 +97,11 @@ def shares_right(scores: NDArray[np.floating], right: Bools) -> Floats:
 
 
 def shares_chosen(scores: NDArray[np.floating]) -> Floats:
-    """Return 1 for the answer with the highest score, 1 / k for each of k that tie for it, else 0: (N, K) -> same."""
+    """Return 1 for the answer with the highest score, 1 / k for each of k tied answers, else 0: (N, K) -> (N, K)."""
     highest = scores == scores.max(axis=1, keepdims=True)
     return np.asarray(highest / highest.sum(axis=1, keepdims=True))
 
 
 def correctness(answers: Answers | None, items: int) -> NDArray[np.float64]:
-    """Return the correctness of answers (`Answers.correct`), (N,); NaN for all items if there are no answers."""
+    """Return the correctness of answers to N items, (N,); NaN for all items if `answers` is None."""
     return np.full(items, np.nan) if answers is None else answers.correct

@@ -1,8 +1,8 @@
 """Attribution maps: norms of weighted values and value zeroing in one layer, and integrated gradients of the answer.
 
-Axes are B (batch), T (tokens), H (heads), D (features per head), W (width), Q (queries), R (packed rows) and N (items).
-In a map of one layer, each query has a row of non-negative weights, which sums to 1, or is all 0 if the layer's output
-depends on no token.
+Axes are B (batch), T (tokens), H (heads), D (features per head), W (width), Q (queries), R (rows of a batch, each with
+one or more sentences) and N (items). In a map of one layer, each query has a row of non-negative weights, which sums to
+1, or is all 0 if the layer's output depends on no token.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def value_norms(layer: LayerPass) -> Tensor:
     """Return the norm of each token's transformed value: ||f(x)||, f(x) = W_O V(x), Kobayashi et al. 2020, eq. 4.
 
     The norms are (B, H, T). W_O is the head's slice of the output matrix. V includes the value bias; the output bias
-    belongs to no token and is left out. With W_O = Q R, ||W_O v|| = ||R v||, which needs less memory.
+    belongs to no token and is left out. The QR decomposition W_O = Q R saves memory, since ||W_O v|| = ||R v||.
     """
     heads, features = layer.value.shape[1], layer.value.shape[3]
     width = heads * features
@@ -58,12 +58,12 @@ def weighted_norms(weights: Tensor, norms: Tensor) -> Tensor:
 
 
 def value_zeroing(layer: LayerPass, weights: Tensor, queries: Queries) -> Tensor:
-    """Return the change in each query's layer output if a token's value is zeroed, Mohebbi et al. 2023, section 3.
+    """Return how much the layer's output at each query changes if a token's value is zeroed, Mohebbi et al. 2023.
 
-    Token j's value is zeroed in all heads of this layer; attention weights do not change. The entry of query i and
-    token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the block's residual
-    branches, norms and feed-forward network, but not the encoder's last norm. `weights` holds the queries' attention
-    rows, (Q, H, T). The result is (Q, T), with each row scaled to sum to 1.
+    As in section 3, token j's value is zeroed in all heads of this layer; attention weights do not change. The entry of
+    query i and token j is 1 - cosine of the layer's outputs at i with and without this edit. Outputs include the
+    block's residual connections, norms and feed-forward network, but not the encoder's last norm. `weights` holds the
+    queries' attention rows, (Q, H, T). The result is (Q, T), with each row scaled to sum to 1.
     """
     row, token = queries
     hidden, mixed = layer.hidden[row, token], layer.mixed[row, token]
@@ -96,9 +96,9 @@ def integrated_gradients(model: PronounModel, batch: Batch, steps: int = INTEGRA
 
     The explained score is that of the model's answer, right or wrong; gradients of the right answer would favour the
     antecedent by construction. The path starts from a baseline with [PAD] for every token and the same positions and
-    candidate marks. A zero embedding is unsuitable: layer norms map x and x / 100 to the same vector, so that the score
-    changes only in the first hundredth of the path. Gauss-Legendre quadrature computes the integral from `steps` >= 1
-    points. Sentences of a row do not attend to each other, so one gradient serves the whole batch.
+    candidate marks. A baseline of zeros is unsuitable: layer norms map x and x / 100 to the same vector, so that the
+    score would change only in the first hundredth of the path. The integral is computed by Gauss-Legendre quadrature at
+    `steps` points. Sentences do not attend to each other, so one gradient serves the whole batch.
 
     Raises:
         UserError: the model does not predict antecedents, or `steps` is below 1.

@@ -46,7 +46,7 @@ class Capture:
 
 
 def capture_run(run: Run, examples: Sequence[Example]) -> Capture:
-    """Record the pronoun's attention rows and the answers of a stored run's model on some examples.
+    """Record the pronoun's attention rows and the answers of a trained run on the given examples.
 
     Raises:
         UserError: the model has no attention maps.
@@ -107,7 +107,7 @@ def captured_words(
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield, for each chunk of running text, its index and the attention rows of its Q query words, (Q, L, H, T).
 
-    Chunks are yielded in the order of the batches. A word's row is the mean over its tokens.
+    Chunks come in the order of the batches. A query word's row is the mean over its tokens.
 
     Raises:
         UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention
@@ -131,7 +131,10 @@ def captured_words(
 
 
 def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching) -> Answers | None:
-    """Return a model's answers to all items; None if it does not predict antecedents. It need not have attention."""
+    """Return a model's answers to all items; None if it does not predict antecedents.
+
+    Attention maps are not needed.
+    """
     if not answers_pronouns(model.prediction):
         return None
     return Answers.in_order(
@@ -141,12 +144,12 @@ def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching)
 
 
 def answers_pronouns(prediction: Prediction) -> bool:
-    """Return whether a prediction head with these settings predicts candidates."""
+    """Return whether a prediction head with these settings predicts which candidate is the antecedent."""
     return not isinstance(prediction, NoPrediction | Label)
 
 
 def no_pronoun_answers(run: Run) -> UserError:
-    """Return the error for a run whose prediction head does not predict candidates."""
+    """Return the error for a run that does not predict antecedents."""
     if run.is_encoder_alone:
         message = N_("{model}: it has no output layer over the vocabulary that could be read, so it gives no answers")
         return UserError(message, model=run.name)
@@ -157,7 +160,7 @@ def no_pronoun_answers(run: Run) -> UserError:
 def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
-    It is -inf for an absent candidate, and for "none of them" if the task does not allow this answer.
+    It is -inf for a candidate that an item lacks, and for "none of them" if the model cannot give this answer.
 
     Raises:
         UserError: the model does not predict antecedents.
@@ -171,7 +174,7 @@ def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batchin
 def batch_scores(
     model: PronounModel, data: EncodedSplit, batching: Batching
 ) -> Iterator[tuple[NDArray[np.int64], Tensor]]:
-    """Yield the indices of each batch's items and the scores of their answers, "none of them" last: (n, M + 1)."""
+    """Yield the item indices of each batch, (n,), and the scores of all answers, "none of them" last: (n, M + 1)."""
     for batch in evaluation_batches(data, batching, slots_of(model.prediction)):
         with torch.inference_mode():
             on_device = batch.to(model.device)
@@ -187,22 +190,14 @@ def task_correctness(model: PronounModel, data: EncodedSplit, batching: Batching
 def whole_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys).
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Return the tokens of one sentence and its attention maps, (L, H, queries, keys)."""
     return next(iter(maps_of_each(model, tokenizer, [example])))
 
 
 def maps_of_each(
     model: PronounModel, tokenizer: Tokenizer, examples: list[Example]
 ) -> Iterator[tuple[TokenizedText, NDArray[np.float32]]]:
-    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys).
-
-    Raises:
-        UserError: the model has no attention maps.
-    """
+    """Yield the tokens of each sentence and its attention maps, (L, H, queries, keys)."""
     for example in examples:
         batch, tokens = single_batch(example, tokenizer, slots_of(model.prediction))
         with torch.inference_mode():
@@ -210,9 +205,7 @@ def maps_of_each(
 
 
 def text_maps(model: PronounModel, tokenizer: Tokenizer, text: str) -> tuple[TokenizedText, NDArray[np.float32]]:
-    """Tokenize a text in which no pronoun or candidates are marked; return its tokens and its attention maps.
-
-    The maps are (L, H, queries, keys).
+    """Tokenize a text without a marked pronoun; return its tokens and its attention maps, (L, H, queries, keys).
 
     Raises:
         UserError: the model needs the pronoun as a second input sequence (`model.second_sequence`), or has no attention

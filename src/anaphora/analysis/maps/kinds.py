@@ -1,8 +1,8 @@
-"""Computation of attention maps and attribution maps, and of the attention weights from candidates to the pronoun.
+"""Computation of all kinds of attention and attribution maps, and of the weights from candidates to the pronoun.
 
-`pronoun_maps` computes the pronoun's rows for a split, `sentence_maps` whole maps of one sentence; `rollout_and_flow`
-and `attribution` define the maps. Axes are N (items), L (layers), H (heads), T (tokens), M (largest number of
-candidates of an item) and Q (query tokens).
+`pronoun_maps` computes the pronoun's rows for a split, `sentence_maps` whole maps of one sentence. The modules
+`rollout_and_flow` and `attribution` define the maps. Axes are N (items), L (layers), H (heads), T (tokens), M (largest
+number of candidates of an item) and Q (query tokens).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MAX_FLOW_TOKENS = 64
 class MapRows:
     """Attention or attribution rows of the pronoun in one kind of map, for the items of a split."""
 
-    granularity: str
+    granularity: str  # "head", "layer" or "model" (`MAP_GRANULARITY`)
     records: list[AttentionRecord]  # one record per item, with weights (L, H, T), (L, 1, T) or (1, 1, T)
     items: list[int]  # index of each record's item in the split
     skipped: int  # number of items left out: too long for attention flow, or not sampled for integrated gradients
@@ -72,18 +72,17 @@ class MapRows:
 def pronoun_maps(
     model: PronounModel, data: EncodedSplit, batching: Batching, names: Collection[str] = tuple(MAP_GRANULARITY)
 ) -> dict[str, MapRows]:
-    """Return the pronoun's rows in the named attention maps, from one pass over a split.
+    """Return the pronoun's rows in the named kinds of attention map, from one pass over a split.
 
-    A row is the mean over the pronoun's tokens and sums to 1, as `score_records` expects. Integrated gradients take
-    `INTEGRATION_STEPS` further passes and have one row per text: the tokens' absolute contributions to the answer,
-    scaled to sum to 1.
+    A row is the mean over the pronoun's tokens and sums to 1. Integrated gradients take `INTEGRATION_STEPS` further
+    passes and have one row per text: the tokens' absolute contributions to the answer, scaled to sum to 1.
 
     Args:
         batching: batch settings, which affect results only by rounding.
-        names: maps to compute, keys of `MAP_GRANULARITY`.
+        names: kinds of map to compute, keys of `MAP_GRANULARITY`.
 
     Returns:
-        Rows keyed by map, in the order of the split, without attention flow of texts longer than `MAX_FLOW_TOKENS`.
+        Rows keyed by kind of map, in the order of the split, without flow for texts longer than `MAX_FLOW_TOKENS`.
 
     Raises:
         UserError: a name is unknown, the model has no attention maps, or integrated gradients are requested for a model
@@ -119,14 +118,14 @@ def _mixes_tokens(model: PronounModel) -> bool:
 
 
 def _batch_maps(model: PronounModel, batch: Batch, names: Collection[str]) -> dict[str, Tensor]:
-    """Return the pronouns' rows of a batch in each named map except integrated gradients: (N, L, H or 1, T)."""
+    """Return the pronouns' rows of a batch in each kind of map except integrated gradients: (N, L, H or 1, T)."""
     queries = batch.row_and_token(batch.query_positions)
     rows, items = _rows_of_queries(model, batch, queries, names), len(batch.items)
     return {name: group_mean(of_map.transpose(0, 1), batch.query_items, items) for name, of_map in rows.items()}
 
 
 def _rows_of_queries(model: PronounModel, batch: Batch, queries: Queries, names: Collection[str]) -> dict[str, Tensor]:
-    """Return the rows of Q queries in each named map except integrated gradients: (L, Q, H or 1, T)."""
+    """Return the rows of Q queries in each kind of map except integrated gradients: (L, Q, H or 1, T)."""
     tokens = _mixes_tokens(model)
     single_layer: dict[str, list[Tensor]] = {name: [] for name in SINGLE_LAYER_MAPS if name in names}
     means = []
@@ -150,7 +149,7 @@ def _rows_of_queries(model: PronounModel, batch: Batch, queries: Queries, names:
 
 
 def _solved_flow(means: Tensor, queries: Queries, batch: Batch) -> Tensor:
-    """Return flow (L, Q, T) from mean maps (L, B, T, T); zeros for texts too long for a solver."""
+    """Return attention flow, (L, Q, T), from maps averaged over heads, (L, B, T, T); zeros if a text is too long."""
     maps = means.double().cpu().numpy()
     flows = np.zeros((len(means), len(queries[0]), means.shape[-1]))
     segments = batch.segments.cpu().numpy()
@@ -174,7 +173,7 @@ def _attribution_shares(model: PronounModel, batch: Batch) -> Tensor:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """Return the tokens of one sentence and its attention maps by name, except flow and integrated gradients.
+    """Return the tokens of one sentence and all kinds of map of it, by name, except flow and integrated gradients.
 
     The maps "raw" and "norm" are (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each row
     sums to 1.
@@ -195,8 +194,7 @@ def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Bat
     """Return the raw attention weight from each candidate to the pronoun: (N, L, H, M), 0 for absent candidates.
 
     Weights are averaged over the tokens of the candidate's mentions and summed over the pronoun's tokens. The axes are
-    those of `HeadScores.candidate_mass`: to use measures such as `strongest_candidates` for this direction, select the
-    items in `HeadScores.kept` and replace `candidate_mass` by the result.
+    those of `HeadScores.candidate_mass`, the weights in the opposite direction.
 
     Raises:
         UserError: the model has no attention maps.
@@ -209,7 +207,7 @@ def candidates_to_pronoun(model: PronounModel, data: EncodedSplit, batching: Bat
 
 
 def _candidate_rows(model: PronounModel, batch: Batch) -> Tensor:
-    """Return the weight from each candidate to the pronoun in one batch: (N, L, H, M)."""
+    """Return the attention weight from each candidate to the pronoun in one batch: (N, L, H, M)."""
     items, most = batch.present.shape
     _, pronoun_columns = batch.row_and_token(batch.query_positions)
     queries = batch.row_and_token(batch.candidate_positions)

@@ -1,6 +1,6 @@
 """Attention maps of torch's Transformer encoder, and of other models that return one tensor per layer.
 
-Axes are B (batch), L (layers), H (heads) and T (tokens). `record.from_arrays` makes a record from one sentence's maps.
+Axes are B (batch), L (layers), H (heads) and T (tokens). `record.from_arrays` turns one sentence's maps into a record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from anaphora.base.errors import UserError, one_line
 def maps_of_layers(
     layers: Sequence[Tensor | NDArray[np.floating]], sentence: int = 0, tokens: int | None = None
 ) -> NDArray[np.float32]:
-    """Return the attention maps (L, H, T, T) of one sentence from one tensor or array per layer (`output_attentions`).
+    """Return the attention maps of one sentence, (L, H, T, T), from a batch's maps of every layer.
+
+    The layers' maps are as `output_attentions=True` of transformers returns them.
 
     Args:
         layers: L maps, (B, H, T, T) or (H, T, T), of any floating-point type.
@@ -72,8 +74,8 @@ def _is_floating(layer: Tensor | NDArray[Any]) -> bool:
 def encoder_maps(encoder: nn.TransformerEncoder, source: Tensor, **options: Any) -> list[Tensor]:
     """Return the attention maps, L tensors (B, H, T, T), of a torch encoder, whose `forward` does not return them.
 
-    A float mask is added to the scores, as in training. Without gradients, torch's own evaluation hides every token
-    whose value in the mask is not 0; after `torch.backends.mha.set_fastpath_enabled(False)` it adds the mask too.
+    A float mask is added to the scores, as in training. Torch's fast path for evaluation without gradients instead
+    hides every token whose value in the mask is not 0; `torch.backends.mha.set_fastpath_enabled(False)` disables it.
 
     Args:
         encoder: the encoder, in any mode; it runs in evaluation mode, and its mode is restored.

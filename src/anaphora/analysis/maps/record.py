@@ -31,10 +31,10 @@ class AttentionRecord:
         weights: attention rows averaged over the pronoun's tokens, (L, H, T). Each row sums to 1, or is all 0 for an
             ablated head and for a layer without attention.
         special: names of the special tokens, such as [CLS], in the order of the tokens; () if unknown.
-        tolerance: maximum distance of a row's sum from 1, which depends on the model's precision.
+        tolerance: maximum distance of a row's sum from 1.
 
     Raises:
-        UserError: the fields do not match each other; the message states what was expected.
+        UserError: fields are invalid or do not match each other; the message states what was expected.
     """
 
     example: Example
@@ -128,12 +128,12 @@ def from_arrays(
         antecedents: indices of the candidates to which the pronoun refers.
         language: "en" or "zh".
         words: word indices of the T tokens, -1 for special tokens; by default from `word_numbers`.
-        group: name shared by items that belong together, such as a quad; "" for a single item.
-        minimal_pair: name shared by items that differ only in the cue.
-        factors: kind, type, template and other factors of `Example`.
+        group: name shared by items that belong together, such as variants of one sentence; "" for a single item.
+        minimal_pair: name shared by items that differ only in the cue, the words that decide which candidate is meant.
+        factors: further properties of the item by name (`Example.factors`), such as type or template.
 
     Raises:
-        UserError: a part is missing or does not match the others; the message states what was expected.
+        UserError: an argument is invalid or does not match the others; the message states what was expected.
     """
     example = from_record(
         {

@@ -1,7 +1,8 @@
 """Attention rollout and attention flow, Abnar and Zuidema 2020, section 3.
 
-Axes are L (layers), T (tokens) and Q (queries). The functions `..._of_states` apply if each layer mixes the states of
-the layer below, the functions `..._of_tokens` if every layer mixes the tokens' embeddings (`model.values`).
+Axes are L (layers), T (tokens) and Q (queries). The functions `..._of_states` are for encoders in which each layer
+mixes the states of the layer below, as usual; the functions `..._of_tokens` are for encoders in which every layer mixes
+the tokens' embeddings (`model.values=token`).
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ def flow_of_states(maps: NDArray[np.floating], token: int) -> NDArray[np.float64
 
 
 def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
-    """Return the maximum flow from a token's state in the last layer to each embedding: (L, T, T) -> (T,)."""
+    """Return the maximum flow from a token's state in the last layer to each embedding, (T,).
+
+    `capacities` holds the capacities of the edges between the states of adjacent layers, (L, T, T).
+    """
     first: NDArray[np.int32] = capacities[0]
     last: NDArray[np.int32] = capacities[-1, token]
     if len(capacities) == 1:
@@ -71,7 +75,7 @@ def _flows(capacities: NDArray[np.int32], token: int) -> NDArray[np.integer]:
 
 
 def _solved(between: NDArray[np.int32], out: NDArray[np.int32], into: NDArray[np.int32]) -> NDArray[np.integer]:
-    """Return the maximum flows of P problems, (P,), solved as one graph with a disjoint part for each problem.
+    """Return the maximum flows of P problems, (P,), solved at once in a graph with a separate component for each.
 
     Args:
         between: capacities between the states of the middle layers, lowest layer first, (L - 2, T, T).

@@ -1,8 +1,8 @@
 """Attention rows as a Parquet table for other tools, with one table row for each query word.
 
-Axes are L (layers), H (heads) and T (tokens). Each attention row is divided by its largest weight, and stored in
-float16. The largest weight is stored as the scale of the row. Quotients down to 1/16,000 retain the eleven significant
-bits of float16.
+Axes are L (layers), H (heads) and T (tokens). Each attention row is divided by its largest weight, which is stored as
+the row's scale, and the quotients are stored in float16. Quotients down to 1/16,000 keep the full precision of float16,
+eleven significant bits.
 """
 
 from __future__ import annotations
@@ -40,34 +40,34 @@ COLUMNS = {
 }
 """Descriptions of the columns of the table, also stored in its file."""
 
-_PART = 1024  # table rows written at once
+_PART = 1024  # number of table rows that are written at once
 
 
 @dataclass(frozen=True, eq=False)
 class QueryRow:
     """Attention rows of one query word, in every layer and head."""
 
-    item: int  # index of the word's text
+    item: int  # index of the item, a text, that contains the word
     query: Span  # character span of the query word
     spans: Sequence[Span]  # character spans of the T tokens; (0, 0) marks a special token
     weights: NDArray[np.float32]  # means over the query's tokens, (L, H, T); rows sum to 1, or to 0 if ablated
 
     @classmethod
     def of_record(cls, item: int, record: AttentionRecord) -> QueryRow:
-        """Return the attention rows of an item's pronoun."""
+        """Return the attention rows of the pronoun of item number `item`."""
         return cls(item, record.example.pronoun, record.spans, record.weights)
 
 
 WriteRows = Callable[[Sequence[QueryRow], Iterable[Mapping[str, Any]]], None]
-"""Function that writes rows as a row group, and items as one line of JSON each."""
+"""Function that writes attention rows as a Parquet row group, and items as lines of JSON."""
 
 
 @contextmanager
 def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterator[WriteRows]:
     """Yield a function that writes attention rows to a Parquet file and their items to `<stem>_items.jsonl`.
 
-    Both files appear when the `with` block ends, the Parquet file last: if it exists, the other one exists too. The
-    description `about` is stored in the Parquet file; `data.records.parquet_about` reads it.
+    Both files appear when the `with` block ends, the Parquet file last, so that there is never a Parquet file without
+    its items. `about` is stored in the Parquet file's metadata; `data.records.parquet_about` reads it.
 
     Raises:
         UserError: a file cannot be written, or `<stem>_items.jsonl` exists but is not a file of items.
@@ -90,7 +90,7 @@ def attention_file(path: Path, about: Mapping[str, Any] | None = None) -> Iterat
 
 
 def items_path(path: Path) -> Path:
-    """Return the path of the JSON lines file with the items that belong to a Parquet file of attention rows."""
+    """Return the path of the JSON lines file with the items of a Parquet file of attention rows."""
     return path.with_name(f"{path.stem}_items.jsonl")
 
 
@@ -104,11 +104,7 @@ def _holds_items(path: Path) -> bool:
 
 
 def write_attention_rows(path: Path, records: Iterable[AttentionRecord]) -> None:
-    """Write the pronouns' rows as a Parquet file and the items as JSON lines, each file atomically.
-
-    Raises:
-        UserError: the errors of `attention_file`.
-    """
+    """Write the pronouns' attention rows and their items to two files, as in `attention_file`."""
     numbered = enumerate(records)
     with attention_file(path) as write_rows:
         while part := list(islice(numbered, _PART)):

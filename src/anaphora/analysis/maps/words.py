@@ -1,7 +1,7 @@
-"""Conversion of token maps to word maps: a sum over a word's tokens as keys, a mean over its tokens as queries.
+"""Conversion of attention maps over tokens to maps over words, as in Clark et al. 2019, section 4.1.
 
-Axes are L (layers), H (heads), T (tokens), W (words) and M (candidates). The sum of an attention row stays the same, as
-in Clark et al. 2019, section 4.1.
+Weights are summed over a word's tokens as keys and averaged over them as queries, so that the sum of a row stays the
+same. Axes are L (layers), H (heads), T (tokens), W (words) and M (candidates).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class WordRow:
 
 
 def attending_layers(weights: NDArray[np.float32]) -> list[int]:
-    """Return the indices of the layers with attention: those with an attention weight above 0 (`weights`, (L, ...))."""
+    """Return the indices of the layers with a weight above 0 in `weights`, (L, ...); other layers have no attention."""
     return [number for number, layer in enumerate(weights) if layer.any()]
 
 
@@ -45,7 +45,10 @@ def word_weights(record: AttentionRecord) -> WordRow:
 
 
 def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
-    """Return the character span of each column of a word map, from the tokens' spans; (0, 0) for a special token."""
+    """Return the character span of each column of a word map; (0, 0) for a special token.
+
+    `spans` and `columns` hold the span and the column (`word_columns`) of each token.
+    """
     merged: list[Span] = [(0, 0)] * (max(columns, default=-1) + 1)
     for column, (start, end) in zip(columns, spans, strict=True):
         if start < end:
@@ -55,7 +58,7 @@ def word_spans(spans: Sequence[Span], columns: Sequence[int]) -> list[Span]:
 
 
 def word_labels(text: str, spans: Sequence[Span], special: Sequence[str]) -> tuple[str, ...]:
-    """Return the text of each span; empty spans get the names in `special`, in order, and then the name `SPECIAL`."""
+    """Return the text of each span; empty spans are labelled with the names in `special`, in order, then `SPECIAL`."""
     names = iter(special)
     return tuple(text[start:end] if start < end else next(names, SPECIAL) for start, end in spans)
 
@@ -70,7 +73,7 @@ def word_roles(example: Example, words: Sequence[Span]) -> tuple[list[int], list
 
 
 def word_map(weights: NDArray[np.float32], words: Sequence[int]) -> NDArray[np.float32]:
-    """Merge token maps to word maps: sum over a word's tokens as keys, mean over its tokens as queries.
+    """Convert maps over tokens to maps over words: sum over a word's tokens as keys, mean over its tokens as queries.
 
     Args:
         weights: attention maps, (L, H, T, T), queries before keys.
@@ -105,17 +108,20 @@ def mention_mass(record: AttentionRecord) -> NDArray[np.float32]:
 
 
 class TokenShares(NamedTuple):
-    """Sparse matrix (tokens, mentions) of the share of each token in each mention, sorted by mention, then by token."""
+    """Sparse matrix (tokens, mentions) with the share of each token that belongs to each mention.
+
+    Entries are sorted by mention, then by token.
+    """
 
     token: NDArray[np.int64]  # row of each matrix entry
     mention: NDArray[np.int64]  # column of each matrix entry
-    share: NDArray[np.float64]  # share of the token that belongs to the mention; a token's shares sum to 1
+    share: NDArray[np.float64]  # value of each matrix entry; a token's shares sum to 1
 
 
 def token_shares(
     tokens: NDArray[np.int64], first: NDArray[np.int64], count: NDArray[np.int64], spans: NDArray[np.int64]
 ) -> TokenShares:
-    """Return each mention's share of every token that it overlaps, for tokens of many concatenated sentences.
+    """Divide tokens between the mentions that overlap them, for many concatenated sentences at once.
 
     A token's shares are proportional to the overlap in characters and sum to 1.
 
@@ -138,7 +144,10 @@ def token_shares(
 
 
 def word_columns(words: Sequence[int]) -> list[int]:
-    """Return each token's column in a word map; words and special tokens are numbered by first occurrence."""
+    """Return each token's column in a word map, whose columns are words and special tokens in order of occurrence.
+
+    `words` holds the word index of each token; -1 marks a special token.
+    """
     columns: dict[int, int] = {}
     # Each special token has a key of its own, so that special tokens do not merge.
     return [
@@ -147,7 +156,7 @@ def word_columns(words: Sequence[int]) -> list[int]:
 
 
 def word_tokens(words: Sequence[int]) -> list[list[int]]:
-    """Return the indices of the tokens in each column of a word map (`word_columns`)."""
+    """Return the token indices of each column of a word map (`word_columns`)."""
     columns = word_columns(words)
     tokens: list[list[int]] = [[] for _ in range(max(columns, default=-1) + 1)]
     for position, column in enumerate(columns):
