@@ -1,1 +1,1 @@
-"""Evidence on a run: scores of the chosen head, controls, fixed protocol and verdict, with their data classes."""
+"""Evidence on whether a head of a model picks antecedents: scores, controls, fixed protocol and verdict."""

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 MEASURES = ("task_accuracy", "candidate_accuracy", "quad_accuracy", "antecedent_mass", "random_init", "chance")
-"""Measures compared over runs; "random_init" is the mean of untrained models."""
+"""Measures that are compared over runs; "random_init" is the mean candidate accuracy of untrained models."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupSpread:
-    """Spread of each of `MEASURES` over runs, for one language and cue category (`kind`, or "all")."""
+    """Spread of each of `MEASURES` over runs, for the items of one language and cue category (`kind`, or "all")."""
 
     language: str
     kind: str
@@ -39,7 +39,7 @@ class GroupSpread:
     measures: dict[str, Spread | None]  # spread by name of the measure; None if a run lacks the measure
 
     def to_row(self) -> dict[str, Entry]:
-        """Return the group and the median, lowest and highest value of each measure as a row of a table."""
+        """Return the fields as a row of a table, with the median, lowest and highest value of each measure."""
         row: dict[str, Entry] = {"language": self.language, "kind": self.kind, "runs": self.runs}
         row |= {"fewest_items": self.items[0], "most_items": self.items[1], "same_items": self.same_items}
         for name, spread in self.measures.items():
@@ -102,7 +102,9 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return the divergence of the pronoun's rows in the chosen heads on main items, by pair of runs and language.
+    """Return the divergence of the pronoun's attention rows between the runs' chosen heads, by pair and language.
+
+    Only main items (`Example.is_main`) that all runs scored count.
 
     Raises:
         UserError: the runs differ in items or in a sentence's words.
@@ -138,11 +140,11 @@ def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
 def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[Head]) -> NDArray[np.float64]:
     """Return the Jensen-Shannon divergence (Lin 1991) of the pronoun's attention rows over words, by pair of runs.
 
-    Each run is compared in the head that it chose itself, since head indices have no common meaning across seeds.
+    Each run's own chosen head is compared, since the same index stands for unrelated heads in runs with other seeds.
 
     Args:
         runs: records of R >= 2 runs, each for the same N items in the same order.
-        heads: the R chosen heads.
+        heads: the chosen head of each run.
 
     Returns:
         (P, N) for the P = R (R - 1) / 2 pairs in the order of `itertools.combinations`, in bits: 0 for equal rows, 1 if
@@ -171,10 +173,10 @@ def row_divergence(runs: Sequence[Sequence[AttentionRecord]], heads: Sequence[He
 
 
 def _jensen_shannon(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
-    """Return the Jensen-Shannon divergence of two rows in bits; NaN if a row has no weight.
+    """Return the Jensen-Shannon divergence of two attention rows in bits; NaN if all weights of a row are 0.
 
-    `scipy.spatial.distance.jensenshannon` returns NaN for half of all pairs of rows that differ by rounding, because
-    the sum whose root it takes is then slightly below 0.
+    `scipy.spatial.distance.jensenshannon` is not used: it returns NaN for half of all pairs of rows that differ only by
+    rounding, because it takes the root of a sum that is then slightly below 0.
     """
     from scipy.special import rel_entr
 

@@ -1,6 +1,7 @@
-"""Trained controls: their changed settings, expected results and measured scores.
+"""Trained controls of a run: their changed settings, expected results and measured scores.
 
-A control is a run that the caller trains with the same settings, except for one removed or changed component.
+A control is trained with the settings of the run, except for one change that should prevent a head from picking
+antecedents, such as uniform attention or shuffled labels.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Expectation:
     """Expected result of a control."""
 
     measures: tuple[str, ...]  # measures that should be near chance
-    kinds: tuple[str, ...]  # kinds of cue to which the expectation applies
-    statement: str
+    kinds: tuple[str, ...]  # cue categories to which the expectation applies
+    statement: str  # the expected result in words
     if_above: str = ""  # conclusion in words if a measure is above chance instead
 
 
@@ -115,10 +116,10 @@ _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 
 
 def control_config(config: Config, control: str) -> Config:
-    """Return a run's settings with the change that turns the run into a control.
+    """Return a run's settings with the change that defines a control.
 
-    A change that does not apply leaves the settings as they are, for example because uniform attention has no queries
-    to freeze, or masked-token training uses no labels. The run is then its own control.
+    A change that does not apply leaves the settings as they are: uniform attention, for example, has no queries to
+    freeze, and masked-token training uses no labels. The run itself then serves as the control.
 
     Raises:
         UserError: there is no such control.
@@ -158,7 +159,7 @@ def control_config(config: Config, control: str) -> Config:
 
 
 def _masked_tokens_alone(task: Task) -> Task:
-    """Return a task with only the masked-LM loss; if the given task masks no tokens, 15 % are masked, as in BERT."""
+    """Return task settings with only the masked-LM loss; if `task` masks no tokens, 15 % are masked, as in BERT."""
     return replace(
         task,
         prediction=NoPrediction(),
@@ -171,16 +172,18 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a head of a trained control on development items, and measure it and the answers on other items.
+    """Choose a head of a trained control on development items, and measure its and the answers' accuracy on others.
 
     Args:
-        control: a key of `EXPECTED`.
+        control: name of the control, a key of `EXPECTED`.
+        run: the trained control.
+        development: items on which the head is chosen.
         measured: items to report, of which only main items (`Example.is_main`) count.
 
     Returns:
         Accuracies by language and cue category (`kind`; "all" in a language whose items have none), and their
-        comparison with the expectation; `as_expected` is None if it covers none of the items. If an accuracy is above
-        chance although it should be near chance, `observed` also states what follows.
+        comparison with the expected result; `as_expected` is None if this concerns none of the items. If an accuracy
+        is above chance although it should be near chance, `observed` also states what follows.
 
     Raises:
         UserError: no main item of `development` can be scored, or the control has no attention maps.
@@ -195,7 +198,7 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         if kind in EXPECTED[control].kinds and (accuracy := getattr(cell, name)) is not None
     ]
     passed = [bool(near_chance(accuracy, chance)) for _, accuracy, chance in checks]
-    # A measure below chance is unexpected too, but no head that points.
+    # An accuracy far below chance is unexpected too, but does not mean that a head picks antecedents.
     is_above = any(not near and value > (chance or 0) for near, (_, value, chance) in zip(passed, checks, strict=True))
     return Control(
         run=run.name,
@@ -213,9 +216,9 @@ def controls_path(directory: Path, split: str) -> Path:
 
 
 def read(directory: Path, split: str, argument: str | None = None) -> dict[str, Control | None]:
-    """Return the stored results of a run's controls, keyed by name; None for each of `CONTROLS` without a result.
+    """Return the stored results of a run's controls on a split by name; None for each of `CONTROLS` without a result.
 
-    The error about a damaged file recommends a command with run=`argument`, by default the directory.
+    The error for a damaged file recommends a command with run=`argument`, by default `directory`.
 
     Raises:
         UserError: the file is damaged.
@@ -238,7 +241,7 @@ def read(directory: Path, split: str, argument: str | None = None) -> dict[str, 
 
 
 def current(run: Run, split: str, stored: Mapping[str, Control | None], about: MeasuredOn) -> dict[str, Control | None]:
-    """Return the stored results of controls without outdated ones, which a printed notice names.
+    """Return the stored results of controls without outdated ones, which are named in a printed message.
 
     A result is outdated if its hashes of weights, items and code differ from `about` or are missing. It is replaced by
     None if the control is in `CONTROLS`, and left out if it is in `FURTHER_CONTROLS`.
@@ -259,7 +262,10 @@ def current(run: Run, split: str, stored: Mapping[str, Control | None], about: M
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
-    """Return the result of `read`; if the file is damaged, print the error and return None for each of `CONTROLS`."""
+    """Return the stored results of a run's controls as `read` does; if the file is damaged, print the error instead.
+
+    Each of `CONTROLS` then has the result None.
+    """
     try:
         return read(directory, split)
     except UserError as error:

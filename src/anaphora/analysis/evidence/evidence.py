@@ -1,4 +1,4 @@
-"""Data classes of a run's evaluation results, called evidence, as stored in metrics.json and shown in the report.
+"""Data classes of the evidence on a run: all its evaluation results, stored in metrics.json and shown in the report.
 
 docs/make_schema.py writes a JSON Schema of these classes. A field of `Evidence` that is None was not measured.
 """
@@ -40,17 +40,21 @@ VERSION = 2
 """Version of metrics.json."""
 
 VERDICT_SCOPE = "layer"
-"""Scope of the verdict's causal rules: all heads in the layer of the chosen head. Heads of a layer can replace each
-other, so that knocking out an edge in one head may cost little although the answer depends on the edge."""
+"""Set of heads that is edited together in the causal tests on which a verdict depends: the layer of the chosen head.
+Heads of a layer can replace each other, so that knocking out an edge in one head may cost little accuracy although the
+answer depends on the edge."""
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return a dataclass field for a measure that `compute` derives from attention rows and answers alone."""
+    """Return a field of `Evidence` for a measure that `compute` derives from attention rows and answers alone."""
     return field(default=None, metadata={"from_rows": compute})
 
 
 def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
-    """Return a dataclass field for a measure that needs the run's model; `stage` is a progress message or ""."""
+    """Return a field of `Evidence` for a measure that `compute` derives from forward passes of the run's model.
+
+    `stage` is a progress message or "".
+    """
     return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 
@@ -65,12 +69,12 @@ class EncoderFacts:
 
 
 DEVELOPMENT, NAMED = "dev", "named"
-"""Values of `ChosenHead.chosen_on`: the development split, or no split because the user named the head."""
+"""Values of `ChosenHead.chosen_on`: the head was chosen on the development split, or named by the user."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenHead:
-    """Reported head, and the split on which it was chosen: `DEVELOPMENT`, or `NAMED` if the user named it."""
+    """Head whose scores are reported; `chosen_on` is `DEVELOPMENT`, or `NAMED` if the user named the head."""
 
     layer: int
     head: int
@@ -84,7 +88,7 @@ class ChosenHead:
 
 @dataclass(frozen=True, kw_only=True)
 class FixedProtocol:
-    """Protocol of an evaluation, fixed before anything is measured.
+    """Protocol of an evaluation: choices that are fixed before anything is measured.
 
     Attributes:
         metric: name of the main measure.
@@ -92,7 +96,7 @@ class FixedProtocol:
         direction: direction of attention in the main measure, from the pronoun to the candidates.
         split: name of the reported split.
         alpha: significance level; corrected p-values below it count as significant.
-        hash: hash of the protocol, the rules that decide the `Verdict`, and the run's settings.
+        hash: hash of the other fields, the rules that decide the `Verdict`, and the run's settings.
     """
 
     metric: str
@@ -105,7 +109,7 @@ class FixedProtocol:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredOn:
-    """Hashes of the weights and the items that were measured, and of the code that measured them.
+    """Hashes of the weights, the items and the evaluation code from which a result was computed.
 
     For a trained control, `weights` is the hash of the original run, with which the control is compared.
     """
@@ -117,7 +121,7 @@ class MeasuredOn:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Numbers of items and untrained models, and hashes of the weights, the items and the code of a measurement.
+    """Origin of stored evidence: numbers of items and untrained models; hashes of weights, items and code.
 
     `items` is the approximate number of main items (`Example.is_main`) for causal tests and maps other than raw
     attention.
@@ -137,7 +141,7 @@ class Provenance:
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """Accuracies of a trained control, with the expected and the observed result.
+    """Accuracies of a trained control, a model trained with one change, with the expected and the observed result.
 
     Attributes:
         run, seed: name and seed of the trained control.
@@ -162,6 +166,7 @@ class VerdictRow:
     """Outcome of one of the rules (criteria) that decide a `Verdict`.
 
     Attributes:
+        rule, question: name of the rule, and the question that it answers.
         value, interval: measured value in the rule's unit (`verdict.UNITS`), and its 95 % interval; None if unknown.
         needed: the threshold in words.
         passed: whether the rule passes; None if it could not be checked.
@@ -179,7 +184,7 @@ class VerdictRow:
 class Verdict:
     """Verdict on whether a run's head picks antecedents, with the outcomes of the rules (criteria) that decide it.
 
-    It is for one language and one cue category (`kind`), or for all items of a language that have none.
+    A verdict is given for each language and cue category (`kind`), or for all items of a language without categories.
     """
 
     verdict: str
@@ -196,17 +201,18 @@ class Evidence:
         split: name of the scored split.
         languages: scores on main items (`Example.is_main`) by language.
         strata: scores on all other items by language and stratum (group of items that are built in the same way).
-        levels: scores by language and level (`level_scores`). The level tells in how many voices (active, passive) an
-            item's predicate occurs in training with its state, the phrase that describes the pronoun's referent: both,
-            one or none. `levels` is None if no item has a level.
+        levels: scores by language and level (`level_scores`): in how many voices (active, passive) an item's predicate
+            occurs in training together with its state, the phrase that describes the pronoun's referent: both, one or
+            none. `levels` is None if no item has a level.
         factors: accuracies by factor (attribute of an item by which results are grouped) and language.
-        maps, perturbations, controls: results by name of the map, the perturbation or the control.
+        significance, effects, further_scores: results by language and cue category (`kind`, or "all").
+        maps, perturbations, controls: results by name of the kind of map, the perturbation or the control.
         untrained_models: number of untrained models that were measured.
         train_seconds: duration of the training in seconds.
-        reads_candidates: whether the prediction head compares the hidden states of pronoun and candidates. Such a head
-            can work without attention between them.
-        verdict: verdicts on whether the head picks antecedents; rules on causal tests are checked for its whole layer.
-        verdict_at_head: verdicts in which rules on causal tests are checked for the head alone.
+        reads_candidates: whether the prediction head compares the hidden states of pronoun and candidates, and so can
+            work without attention between them.
+        verdict: verdicts on whether the head picks antecedents, for which causal tests edit its whole layer.
+        verdict_at_head: verdicts for which causal tests edit the head alone.
         dropped: number of items left out of the scores, by reason.
         undecided: number of scored items on which right and wrong answers tie for the highest score. The correctness of
             such an item is the share of tied answers that are right. None in files of earlier versions.
@@ -261,7 +267,10 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Return whether the head was chosen on development items and measured on test items, as p-values require."""
+        """Return whether the head was chosen on development items and measured on test items.
+
+        Only then are the p-values valid.
+        """
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property
@@ -292,12 +301,12 @@ class Evidence:
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
-    """Return the result for a language and cue category (`kind`, or "all"); None if not measured."""
+    """Return the entry of `part` for a language and cue category (`kind`, or "all"); None if there is none."""
     return (part or {}).get(language, {}).get(kind)
 
 
 def every_group(part: Groups[T] | None) -> Iterator[tuple[str, str, T]]:
-    """Yield (language, kind, result): in each language first for "all" items, then for each cue category (`kind`)."""
+    """Yield (language, kind, result): for each language, the result for "all" items, then those by cue category."""
     for language, kinds in (part or {}).items():
         for kind in (ALL, *KINDS):
             if kind in kinds:

@@ -1,4 +1,4 @@
-"""Example sentences, selected by a fixed rule, with attention maps between words instead of tokens."""
+"""Example sentences of a report, selected by a fixed rule, with attention maps between words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anaphora.analysis.results.scores import ALL
 from anaphora.analysis.scores.quads import quads_of
 from anaphora.data.grouping import indices_by
 
-_QUAD = 4  # two cues by two orders
+_QUAD = 4  # number of items: two cues by two orders of the candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +25,15 @@ class ExampleSentence:
     """Example sentence with its attention maps, the model's answer, and whether answer and chosen head are right."""
 
     record: AttentionRecord
-    row: WordRow
+    row: WordRow  # attention rows of the pronoun over words
     maps: dict[str, NDArray[np.float32]]  # maps over W words by name, (L, H or 1, queries, keys)
-    answer: int | None  # predicted candidate or `NO_CANDIDATE`; None if the model predicts no antecedents
+    answer: int | None  # index of the predicted candidate, or `NO_CANDIDATE`; None if the model predicts no antecedents
     model_correct: bool | None
     head_correct: bool
 
 
 MapsOf = Callable[[int], Mapping[str, NDArray[np.float32]]]
-"""Function from a record's index to its sentence's maps by name, (L, H or 1, queries, keys)."""
+"""Function from the index of an attention record to the maps of its sentence, by name: (L, H or 1, queries, keys)."""
 
 
 def maps_of_run(headline: Headline) -> MapsOf:
@@ -47,7 +47,8 @@ def example_sentences(
 ) -> list[ExampleSentence]:
     """Select up to `most` main items, balanced over language, cue type, and correctness of answer and head.
 
-    If `among` is given, only records with these indices are selected. A cue type is, for example, gender or causality.
+    If `among` is given, only records with these indices are selected. Main items are those with `Example.is_main`; a
+    cue type is, for example, gender or causality.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -71,9 +72,9 @@ def example_sentences(
 def first_quad(measurement: Measurement, language: str, kind: str) -> list[AttentionRecord]:
     """Return the records of the first complete quad in a language and cue category (`kind`); empty if there is none.
 
-    A quad has four sentences about the same scene: two cues, each with both orders of the two names. Items without a
-    cue category have the kind "all". Sets with two pronouns per sentence, or in active and passive (octads), are
-    skipped, because their eight items do not fit into a 2 x 2 table of cues and orders.
+    A quad has four sentences about the same scene: two cues, each with both orders of the two names. Groups of eight
+    items, with two pronouns per sentence or in active and passive, are skipped, because they do not fit into a 2 x 2
+    table of cues and orders. Items without a cue category have the kind "all".
     """
     scores = measurement.measured
     for members in indices_by(name or None for name in quads_of(scores.examples)).values():

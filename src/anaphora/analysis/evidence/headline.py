@@ -1,4 +1,4 @@
-"""Headline result: a head chosen on the development split, measured on another split and compared with chance."""
+"""Headline of a run: accuracy on one split of the head chosen on the development split, with chance and baselines."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Measurement:
 
     split: str
     head: Head  # head chosen on the development split, or named by the user
-    development: HeadScores
-    measured: HeadScores
-    capture: Capture  # rows and answers on the measured items; without rows if these were freed after scoring
+    development: HeadScores  # scores of all heads on the development split
+    measured: HeadScores  # scores of all heads on the N items
+    capture: Capture  # attention rows and answers on the N items; without rows if these were freed after scoring
     baselines: dict[str, NDArray[np.float64]]  # correctness of each shortcut by name, (N,)
     untrained: NDArray[np.float32]  # correctness of the head of each of R untrained models, (R, N); NaN if not measured
     shortcuts: dict[str, NDArray[np.float64]] = field(default_factory=dict)  # result of `composition_shortcuts`
@@ -73,7 +73,7 @@ class Measurement:
         return np.where(answers.undecided, UNDECIDED, answers.candidates)[self.measured.kept]
 
     def evidence(self) -> Evidence:
-        """Return `Evidence` that contains only the scores."""
+        """Return `Evidence` that contains only scores of the head and the answers, without tests and controls."""
         scores = summarise(self.measured, self.head, self.task_correct, self.baselines, self.untrained)
         levels = level_scores(
             self.measured, self.head, self.task_correct, self.baselines, self.shortcuts, self.untrained
@@ -99,14 +99,14 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Headline(Measurement):
-    """Scores of a run's heads and answers on one split, with the run and a hash of development and evaluated items."""
+    """Scores of a run's heads and answers on one split, with the run and a hash of the items."""
 
     run: Run
-    data: str
+    data: str  # hash of the development and the evaluated items
 
     @cached_property
     def unread(self) -> UnreadMentions | None:
-        """Return the parts of the measured pronouns and candidates that are not in the run's vocabulary, if any."""
+        """Return the parts of pronouns and candidates that are not in the run's vocabulary; None if there are none."""
         return unread_mentions(self.run.tokenizer.encode, self.measured.examples)
 
     @property
@@ -115,7 +115,7 @@ class Headline(Measurement):
         return MeasuredOn(weights=weights_digest(self.run), data=self.data, code=analysis_code_digest())
 
     def evidence(self) -> Evidence:
-        """Return `Evidence` that contains the scores and properties of the run, such as its seed."""
+        """Return `Evidence` that contains only the scores, and properties of the run, such as its seed."""
         config = self.run.config
         return replace(
             super().evidence(),
@@ -149,10 +149,11 @@ def measure_headline(
     Args:
         training: items on which the baselines are fitted; if None, there are no baselines.
         measured: items to report.
+        split: name of the split of `measured`.
         untrained: number of randomly initialised models to measure as a control.
-        chosen: a head that the caller names; if given, no head is chosen.
-        keep_rows: whether the attention rows of the evaluated items stay in memory. If False, each batch's rows are
-            freed after scoring.
+        chosen: head to measure; None to choose one on the development items.
+        keep_rows: whether the attention rows of the evaluated items stay in memory; if not, each batch's rows are freed
+            after scoring.
         data: hash of the development and evaluated items; computed if None.
 
     Raises:
@@ -203,7 +204,10 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error for a split without a main item that can be scored; it counts the left-out items by reason."""
+    """Return the error for a split without a main item (`Example.is_main`) that can be scored.
+
+    Its message counts the items that were left out, by reason.
+    """
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 
@@ -243,7 +247,7 @@ def score_split(model: PronounModel, data: EncodedSplit, batching: Batching) -> 
 def untrained_items(
     development: Sequence[Example], measured: Sequence[Example]
 ) -> tuple[Sequence[Example], Sequence[Example]]:
-    """Sample development and evaluated items for untrained models; items of a group are kept together."""
+    """Sample development items and evaluated items for untrained models; items of a group are kept together."""
     return sample_quads(development, UNTRAINED_DEVELOPMENT), sample_quads(measured, UNTRAINED_MEASURED)
 
 
@@ -267,7 +271,7 @@ def untrained_correctness(
         (R, N), NaN on items outside a model's subset.
 
     Raises:
-        UserError: a model has no main development item (`is_main`), or was measured on an item outside `examples`.
+        UserError: a model has no main development item (`Example.is_main`), or scores on an item outside `examples`.
     """
     item_numbers = indices_by(examples)
     rows = []

@@ -1,4 +1,4 @@
-"""Measurement of the evidence on a run, which consists of scores, statistics and results of causal tests.
+"""Measurement of the evidence on whether a run's head picks antecedents: scores, statistics and causal tests.
 
 Except for the scores of the heads, evidence that metrics.json already contains is not measured again if weights, items,
 code and settings are unchanged.
@@ -42,28 +42,25 @@ from anaphora.runs.items import (
 from anaphora.settings.model.prediction import NoPrediction
 
 MAP_DEVELOPMENT_ITEMS = 400
-"""Number of development items on which the best head or layer of each map is chosen; integrated gradients take 30 ms
-per item."""
+"""Number of development items on which the best head or layer is chosen for each kind of map; integrated gradients take
+30 ms per item."""
 
 MAX_ATTRIBUTED_TOKENS = 20_000
-"""Maximum number of tokens to explain by integrated gradients. Of more tokens, evenly spaced whole groups of items
-are sampled, because gradients take `INTEGRATION_STEPS` forward and backward passes."""
+"""Maximum number of tokens in texts for integrated gradients, which take `INTEGRATION_STEPS` forward and backward
+passes. If there are more, evenly spaced groups of items are sampled."""
 
 
 @dataclass(frozen=True)
 class RunEvidence:
-    """Evidence on a run, with the scores of its heads and answers (`headline`).
+    """All evaluation results of a run (`Evidence`), and the scores from which they were computed."""
 
-    `headline` has no baselines if the evidence was read from `metrics.json`.
-    """
-
-    headline: Headline
+    headline: Headline  # scores of all heads and answers; without baselines if `evidence` was read from metrics.json
     evidence: Evidence
-    folder: Path
+    folder: Path  # folder with metrics.json and its tables
 
 
 def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder: Path | None = None) -> RunEvidence:
-    """Measure the evidence on a run, or read it from `metrics.json` if weights, items, code and settings are unchanged.
+    """Measure all results of a run, or read them from metrics.json if weights, items, code and settings are unchanged.
 
     The heads are always scored anew, the verdict (`Verdict`) is always recomputed from the stored controls, and
     `metrics.json` and its tables are written again.
@@ -116,7 +113,7 @@ def _stored_evidence(run: Run, folder: Path, settings: EvidencePlan, provenance:
 def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
     """Return the stored evidence on a split; None unless it was measured on the current weights, items and code.
 
-    If the file is damaged, also print the error.
+    If the file is damaged, print the error and return None.
     """
     stored = evidence_to_replace(run.directory, splits.split)
     if stored is None or stored.provenance is None:
@@ -125,7 +122,7 @@ def current_evidence(run: Run, splits: EvaluationSplits) -> Evidence | None:
 
 
 def measured_on(run: Run, splits: EvaluationSplits) -> MeasuredOn:
-    """Return the hashes of a run's weights, of the development and evaluated items, and of the evaluation code."""
+    """Return hashes of a run's weights, of the development and evaluated items, and of the evaluation code."""
     return MeasuredOn(weights=weights_digest(run), data=items_digest(splits), code=analysis_code_digest())
 
 
@@ -136,7 +133,7 @@ def items_digest(splits: EvaluationSplits) -> str:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """Model of a run, with the items for the measures that need forward passes."""
+    """Model of a run, with the items for those measures that need further forward passes."""
 
     headline: Headline
     development: Sequence[Example]  # main items on which the best head or layer of each other map is chosen
@@ -179,9 +176,11 @@ def measure_evidence(
     """Measure all of a run's `Evidence` except controls and verdict.
 
     Args:
-        development: items on which, for each map other than raw attention, the best head or layer is chosen.
+        headline: scores of the run's heads and answers.
+        development: items on which, for each kind of map other than raw attention, the best head or layer is chosen.
         items: approximate number of main items (`Example.is_main`) for these maps and the causal tests; items of the
             same group (`Example.group`) are kept together.
+        fixed: settings of the protocol.
 
     Raises:
         UserError: no main item could be scored.
@@ -207,7 +206,7 @@ def measure_evidence(
 
 
 def row_evidence(measurement: Measurement) -> Evidence:
-    """Compute the scores and all measures that need only a model's answers and the pronoun's attention rows.
+    """Compute those fields of `Evidence` that need only a model's answers and the pronoun's attention rows.
 
     Raises:
         UserError: no main item (`Example.is_main`) could be scored.

@@ -1,8 +1,8 @@
 """Evidence on models from other libraries: the same scores, statistics and causal tests as for runs.
 
 The pronoun's attention rows are given as `AttentionRecord`s; `record.from_arrays` makes a record from any attention
-maps. Causal tests need a `Subject`, the model under test, which computes answers with attention edges knocked out,
-heads ablated or attention rows patched.
+maps. Causal tests need a `Subject`, the model under test: it computes answers with attention edges knocked out, heads
+ablated or attention rows patched.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def evidence_from_records(
     chosen: Head | None = None,
     untrained: Iterable[tuple[Sequence[AttentionRecord], Sequence[AttentionRecord]]] = (),
 ) -> tuple[Measurement, Evidence]:
-    """Choose a head on the development records, and compute the evidence on it from the measured records.
+    """Choose a head of a model on development records, and compute the evidence on it from other records.
 
     Args:
-        name: name of the model; the protocol's hash covers this name in place of a run's settings.
+        name: name of the model, which is included in the hash of the protocol.
         development: records on which the head is chosen.
         measured: records to report, without sentences of `development`.
         answers: index of the predicted candidate for each measured record, -1 for "none of them"; or `Answers`, which
@@ -58,12 +58,13 @@ def evidence_from_records(
         training: items on which learned baselines are fitted. Without training items, only baselines that need no
             fitting are computed.
         split: name of the split of the measured records, shown in the report.
+        fixed: settings of the protocol; None for the defaults.
         chosen: head to evaluate; None to choose one on `development`.
         untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:
-        The measurement and the evidence computed from it. Controls, perturbations, kinds of attention map other than
-        that of the records, and attention from words other than the pronoun are not measured.
+        The scores and the evidence computed from them. Controls, perturbations, kinds of attention map other than that
+        of the records, and attention from words other than the pronoun are not measured.
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a
@@ -129,7 +130,7 @@ def _check_tested_model(subject: Subject, shape: tuple[int, int]) -> None:
 
 
 def _capture_from_records(records: Sequence[AttentionRecord], answers: Sequence[int] | Answers | None) -> Capture:
-    """Return a `Capture`; raise UserError if an answer is not a candidate or the number of answers is wrong."""
+    """Combine records and answers; raise UserError if an answer is not a candidate or their number is wrong."""
     if answers is None or isinstance(answers, Answers):
         return Capture(list(records), answers)
     if len(answers) != len(records):

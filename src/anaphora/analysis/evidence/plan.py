@@ -1,4 +1,4 @@
-"""Settings for measuring the evidence on a run: the protocol and the names of the controls."""
+"""Settings for measuring the evidence on whether a run's head picks antecedents, and the names of trained controls."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from anaphora.base.checks import at_least, one_of
 from anaphora.settings.data import SPLITS
 
 CONTROLS = ("uniform", "frozen_query_key", "shuffled_labels", "no_positions")
-"""Trained controls without which the `Verdict` on a run cannot be "supported"."""
+"""Names of the trained controls without which the `Verdict` on a run cannot be "supported"."""
 FURTHER_CONTROLS = ("masked_tokens", "pairwise", "nearest")
-"""Trained controls that no `Verdict` requires; they are trained only if named."""
+"""Names of trained controls that no `Verdict` requires; they are trained only if the user names them."""
 ALL_CONTROLS = (*CONTROLS, *FURTHER_CONTROLS)
 
 

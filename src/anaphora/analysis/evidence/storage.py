@@ -1,4 +1,4 @@
-"""Storage of metrics.json, its tables and the chosen head.
+"""Storage of a run's evaluation results: metrics.json, its tables, the chosen head and the answers' calibration.
 
 A damaged file raises `UserError`. Its message recommends a command with run=`argument`, by default the directory.
 """
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
     from anaphora.analysis.evidence.headline import Headline, Measurement
 
 HEADS_TABLE = "tables/heads_dev.csv"
-"""Table of the heads on the development split, which all splits of a run share."""
+"""Table of all heads' accuracies on the development split; there is one table, whichever split is scored."""
 _SCORE_PARTS = (
     *("seed", "split", "head", "languages", "strata", "dropped", "undecided", "untrained_models"),
     *("train_seconds", "reads_candidates", "head_is_supervised", "levels", "encoder"),
 )
-"""Fields of `Evidence` that `Headline.evidence` computes; other stored fields stay if `_matches` is true."""
+"""Fields of `Evidence` that contain scores or properties of the run; scoring a split again replaces only these."""
 
 
 def find_head(directory: Path, split: str = "test", argument: str | None = None) -> Head | None:
-    """Return the head that is stored with the scores in a run directory, if it was chosen on the development split.
+    """Return the head that is stored with a split's scores in a run directory; None if there is none.
 
-    Otherwise, and if there are no scores, return None.
+    A head that was named by the user, and not chosen on the development split, does not count.
 
     Args:
         split: name of the split whose scores are read.
@@ -79,12 +79,12 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def head_chosen_in(places: Sequence[Path], argument: str, language: str | None = None) -> Head | None:
-    """Return the head stored in the first folder in which one is found; None if there is none in any of the folders.
-
-    In each folder, the search is as in `chosen_head`.
+    """Return the chosen head that is stored in the first of some folders that has one; None if none has.
 
     Args:
+        places: folders to search, with their subfolders for languages, as in `chosen_head`.
         argument: value of `run=` in the command that an error message recommends.
+        language: language whose subfolder is searched first.
     """
     for place in places:
         for folder in (*([place / language] if language else []), place, *(place / each for each in LANGUAGES)):
@@ -95,12 +95,12 @@ def head_chosen_in(places: Sequence[Path], argument: str, language: str | None =
 
 
 def calibration_paths(run: Run) -> list[Path]:
-    """Return the paths at which the temperatures of a run's answers may be stored; the first that exists is used."""
+    """Return possible paths of the file with the softmax temperatures of a run's answers, in order of precedence."""
     return [place / CALIBRATION for place in (run.directory, run.origin) if place is not None]
 
 
 def answer_temperatures(run: Run) -> dict[str, float]:
-    """Return the softmax temperature of each calibrated language, stored in the run directory or else in `run.origin`.
+    """Return the stored softmax temperature of a run's answers for each calibrated language.
 
     Raises:
         UserError: the file with the temperatures is damaged.
@@ -119,14 +119,14 @@ def answer_temperatures(run: Run) -> dict[str, float]:
 
 
 def is_calibrated_on(run: Run, data: Data, split: str) -> bool:
-    """Return whether the temperatures of a run's answers were fitted on this split of these data."""
+    """Return whether the softmax temperatures of a run's answers were fitted on this split of these data."""
     path = next((path for path in calibration_paths(run) if path.exists()), None)
     stored = read_json(path, {"temperatures": {str: float}}) if path else {}
     return (stored.get("data_settings"), stored.get("fitted_on")) == (stored_settings(data), split)
 
 
 def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mapping[str, Any]) -> Path:
-    """Write a file with the temperatures of a run's answers, and return the path of the file.
+    """Write a file with the softmax temperatures of a run's answers, and return the path of the file.
 
     Args:
         temperatures: softmax temperature of each language.
@@ -141,7 +141,7 @@ def write_calibration(run: Run, temperatures: Mapping[str, float], about: Mappin
 
 
 def stored_head(run: Run, language: str | None = None) -> Head:
-    """Return the result of `chosen_head` after checking that the model has this head.
+    """Return the head that was chosen for a run on the development split (`chosen_head`).
 
     Raises:
         UserError: no head has been chosen yet, the model lacks the head, or the file of the scores is damaged.
@@ -156,11 +156,7 @@ def stored_head(run: Run, language: str | None = None) -> Head:
 
 
 def no_head_error(directory: Path, argument: str) -> UserError:
-    """Return the error for a model without a chosen head.
-
-    Args:
-        argument: value of `run=` in the command that the error message recommends.
-    """
+    """Return the error for a run without a chosen head; the command that it recommends contains run=`argument`."""
     return UserError(
         f"{metrics_path(directory, 'test')}: no head has been chosen yet; name one with layer=... head=..., "
         f"or choose it with anaphora score run={argument}"
@@ -168,12 +164,12 @@ def no_head_error(directory: Path, argument: str) -> UserError:
 
 
 def metrics_path(directory: Path, split: str) -> Path:
-    """Return the path of the file with a split's scores (metrics.json for the test split) in a run directory."""
+    """Return the path of the file with a split's evaluation results in a run directory: metrics.json for "test"."""
     return directory / ("metrics.json" if split == "test" else f"metrics_{split}.json")
 
 
 def read_evidence(directory: Path, split: str, argument: str | None = None) -> Evidence | None:
-    """Return the stored evidence on a split; None if there is no file.
+    """Return the evidence on a split that is stored in a run directory; None if there is no file.
 
     Args:
         argument: value of `run=` in the command that the error message recommends; by default the directory.
@@ -188,7 +184,7 @@ def read_evidence(directory: Path, split: str, argument: str | None = None) -> E
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
-    """Return the stored evidence on a split; None if there is none, or if it is damaged (the error is printed)."""
+    """Return the stored evidence on a split; None without a file; if it is damaged, print the error and return None."""
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
@@ -199,9 +195,9 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
 def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None = None) -> None:
     """Write `metrics.json` and the tables of heads, templates and single items; the caller locks the folder.
 
-    If `evidence` is None, the scores in `headline` are written, and other fields of the file are retained if it was
-    written for the same head, weights, items, code and number of untrained models. Otherwise they are removed, and a
-    note is printed.
+    If `evidence` is None, the scores in `headline` are written. Other results in an existing file are kept if they
+    belong to the same head, weights, items, code and number of untrained models; otherwise they are removed, and a
+    message is printed.
     """
     if evidence is None:
         evidence, stored = headline.evidence(), evidence_to_replace(folder, headline.split)
@@ -219,7 +215,7 @@ def write_evidence(headline: Headline, folder: Path, evidence: Evidence | None =
 def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence) -> None:
     """Write the tables of heads, templates and single items, then `metrics.json`; the caller locks the folder.
 
-    If `metrics.json` exists, all tables have therefore been written.
+    `metrics.json` is last so that, if it exists, all tables have been written.
 
     Raises:
         UserError: a file cannot be written.
@@ -239,10 +235,10 @@ def write_measurement(measurement: Measurement, folder: Path, evidence: Evidence
 
 
 def read_heads(folder: Path, evidence: Evidence) -> dict[str, NDArray[np.float64]] | None:
-    """Return each head's macro-averaged candidate accuracy on the development split, (L, H), keyed by language.
+    """Return each head's candidate accuracy on the development split, (L, H), keyed by language.
 
-    The accuracies are NaN in layers without attention. The result is None if the table is missing, damaged, from an
-    earlier version, or does not belong to this evidence.
+    The accuracies are macro averages over cue types, and NaN in layers without attention. The result is None if the
+    stored table is missing, damaged, from an earlier version, or does not belong to this evidence.
     """
     path, grids = folder / HEADS_TABLE, dict[str, NDArray[np.float64]]()
     try:
@@ -272,7 +268,7 @@ def _matches(stored: Evidence, scores: Evidence, headline: Headline) -> bool:
 
 
 def _command_argument(run: Run) -> str:
-    """Return the value of `run=` for a command that measures the run, with `data=...` for a pretrained model."""
+    """Return the value of `run=` in a recommended command, followed by `data=...` for a pretrained model."""
     return f"{run.argument} data=..." if run.is_pretrained else run.argument
 
 

@@ -1,4 +1,4 @@
-"""Verdict on whether a run's head picks antecedents, by the same rules for every run; protocol with its hash."""
+"""Verdict on whether a run's head picks antecedents, by the same rules for every run, and protocol with its hash."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from anaphora.base.translation import N_
 from anaphora.settings.run import Config, MovedData, to_plain
 
 RULES: dict[str, dict[str, float]] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
-"""Thresholds of rules.toml by section."""
+"""Thresholds of the verdict's rules from rules.toml, by section."""
 NEAR_CHANCE = RULES["controls"]["near_chance"]
 FIXED: dict[str, float | str] = {
     "scope": VERDICT_SCOPE,
     "patched_pairs": "that differ in one word; where there are none, all",
     **{f"{section}_{name}": value for section, rules in RULES.items() for name, value in rules.items()},
 }
-"""Rules of the verdict that the protocol's hash covers."""
+"""Rules of the verdict that are included in the protocol's hash."""
 
 UNITS = {
     "significance": "p",
@@ -50,28 +50,31 @@ UNITS = {
     "uniform attention": "share",
     "trained controls": "count",
 }
-"""Unit of each rule's value, a unit of `report.numbers.format_in_unit`."""
+"""Unit of the measured value of each rule, as `report.numbers.format_in_unit` knows it."""
 
 ALWAYS_FITTED = {"random_init_95", "best_offset"}
-"""Baselines that every cell has if untrained models were measured and training items are available."""
+"""Baselines that every group of items has if untrained models were measured and training items are available."""
 
 SUPPORTED, NOT_SUPPORTED, NOT_CONTROLLED = N_("supported"), N_("not supported"), N_("not yet controlled")
 _UNMEASURED: tuple[None, None] = (None, None)  # value and interval
 
 
 def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict on the claim "this head picks antecedents, and the answer depends on its layer".
+    """Return verdicts on the claim "this head picks antecedents, and the answer depends on its layer".
 
     The result is {language: {kind: verdict}}, where `kind` is the cue category: "set" (the words alone determine the
     antecedent, in any order), "role" (word order and roles determine it), or "all" in a language whose items have none.
-    The verdict is "not yet controlled" unless all of `CONTROLS` are trained. Otherwise it is "supported" if every rule
-    passes, and "not supported" if not. A rule that was not measured does not pass.
+    A verdict is "not yet controlled" unless all of `CONTROLS` are trained. Otherwise it is "supported" if every rule
+    (criterion) passes, and "not supported" if not. A rule whose value was not measured does not pass.
+
+    Args:
+        alpha: significance level of the rule on candidate accuracy.
     """
     return _verdicts(evidence, alpha, _rows_of_layer)
 
 
 def verdict_at_head(evidence: Evidence, alpha: float) -> Groups[Verdict]:
-    """Return the verdict as in `verdict`, but with the rules on causal tests checked for the chosen head alone."""
+    """Return verdicts as `verdict` does, but with rules on causal tests that edit the chosen head alone."""
     return _verdicts(evidence, alpha, _rows_of_head)
 
 
@@ -128,10 +131,10 @@ def _lift(cell: Cell) -> VerdictRow:
 
 
 def _quads(cell: Cell) -> VerdictRow:
-    """Check whether quad accuracy exceeds every baseline's accuracy on single items.
+    """Check whether the head's quad accuracy exceeds every baseline's accuracy on single items.
 
-    The head must be right on all four sentences of a quad: two cues, each with both orders of the names. A baseline's
-    accuracy on single items is an upper limit of its quad accuracy.
+    Quad accuracy is the share of quads (two cues, each with both orders of the names) in which the head is right on all
+    four items. A baseline's accuracy on single items is an upper limit of its quad accuracy.
     """
     quad = cell.quad_accuracy
     listed = {"chance": cell.chance, **cell.baselines}
@@ -153,11 +156,11 @@ def _quads(cell: Cell) -> VerdictRow:
 
 
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
-    """Check the rules on causal tests, for all heads of the chosen head's layer together.
+    """Check the rules on causal tests that edit all heads of the chosen head's layer together.
 
-    Of the minimal pairs whose items the model answers correctly and differently, patching uses those that differ in
-    one word; if there are none, it uses all. The rule on patching is not decided if its value has no interval, for
-    example because all pairs come from one template.
+    Patching uses the minimal pairs of which the model answers both items correctly, with different antecedents, and
+    which differ in one word; if there are none, all such pairs. The rule on patching is not decided if its value has no
+    interval, for example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
     lost, lost_ends = (
@@ -198,11 +201,11 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 
 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
-    """Check the rules on causal tests, for the chosen head alone, and the rule "the pronoun and no other word".
+    """Check the rules on causal tests that edit the chosen head alone, and the rule "the pronoun and no other word".
 
-    A rule is not decided if its value has no interval. The value of "the pronoun and no other word" is the ratio of two
-    weights on the antecedent: from the pronoun, and from the best other word. It is decided if the difference of the
-    two weights has an interval.
+    A rule is not decided if its value has no interval. The value of "the pronoun and no other word" is the weight from
+    the pronoun to the antecedent over the largest weight from another word to the antecedent; this rule is decided if
+    the difference of the two weights has an interval.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED
@@ -286,17 +289,17 @@ def near_chance(accuracy: float | None, chance: float | None) -> bool | None:
 METRIC = "candidate_accuracy"
 """Main measure: the share of items in which the antecedent is the strongest candidate."""
 MAP = "raw"
-"""Map of the main measure: raw attention weights. Other maps are reported separately."""
+"""Kind of attention map for the main measure: raw weights. Other kinds are reported separately."""
 DIRECTION = "pronoun_to_candidate"
-"""Direction of the main measure: the pronoun's row. The other direction is reported separately."""
+"""Direction of attention for the main measure: the pronoun's row. The opposite direction is reported separately."""
 
 
 def protocol(fixed: settings.Protocol, split: str, config: Config | str) -> FixedProtocol:
-    """Return the protocol that a report shows; the main measure, its map and its direction are constants.
+    """Return the protocol of an evaluation, with its hash, as a report shows it.
 
-    The hash is the start of the SHA-256 of the protocol, the rules of the verdict, and the run's settings (for a model
-    from another library, its name). It leaves out the run's name, output folder and settings for resuming, so that a
-    copy of a run has the same hash.
+    The hash covers the protocol, the rules of the verdict, and the run's settings (for a model from another library,
+    its name). The run's name, output folder and settings for resuming are left out, so that a copy of a run has the
+    same hash.
     """
     unhashed = FixedProtocol(metric=METRIC, map=MAP, direction=DIRECTION, split=split, alpha=fixed.alpha, hash="")
     parts = {name: value for name, value in vars(unhashed).items() if name != "hash"}

@@ -10,10 +10,10 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 
 @dataclass(frozen=True, kw_only=True)
 class KnockoutLoss:
-    """Drop in task accuracy and mean weight removed if one kind of attention edge is knocked out.
+    """Mean drop in task accuracy, and mean weight removed, if one kind of attention edge is knocked out.
 
-    Both are means over the `items` with such an edge; None if there are none. In files of earlier versions, `items` is
-    None, and the means are over all items, with a drop of 0 for an item without such an edge.
+    `items` is the number of items with such an edge, over which the means are taken; these are None if there are none.
+    In files of earlier versions, `items` is None, and an item without such an edge counts as a drop of 0.
     """
 
     drop: float | None
@@ -24,7 +24,7 @@ class KnockoutLoss:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Drop in accuracy from knocking out the antecedent's edge, minus the drop from knocking out a control edge.
+    """Drop in accuracy from knocking out the edge to the antecedent, minus that from knocking out a control edge.
 
     The kind of control edge (`MATCHED_EDGES`) with the largest drop is used. None if there are no control edges.
     """
@@ -35,13 +35,13 @@ class Difference:
 
 @dataclass(frozen=True, kw_only=True)
 class Knockout:
-    """Drops in task accuracy for each kind of attention edge that is knocked out.
+    """Drops in task accuracy for each kind of attention edge that is knocked out in a set of heads.
 
     The edges lead from the pronoun to the antecedent ("gold"), to the distractor with the largest weight
     ("distractor"), or to the cue ("cue"). Control edges, with as many keys as the antecedent's edge, are called
     "matched_*" (`MATCHED_EDGES`). The entry "value_zeroing" is the drop if the values along the antecedent's edge are
-    zeroed instead. In the scope "head", "value_zeroing_others" is the drop if the values along the pronoun's edges to
-    all other tokens are zeroed.
+    zeroed instead. If the set is a single head, "value_zeroing_others" is the drop if the values along the pronoun's
+    edges to all other tokens are zeroed.
     """
 
     gold_minus_matched: Difference
@@ -76,7 +76,7 @@ class CumulativeAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadAblation:
-    """Drops in task accuracy when heads are ablated one at a time, and cumulatively from the best head down."""
+    """Drops in task accuracy when single heads are ablated, and when the best k heads are ablated together."""
 
     single: tuple[SingleAblation, ...]
     cumulative: tuple[CumulativeAblation, ...]
@@ -84,7 +84,7 @@ class HeadAblation:
 
 @dataclass(frozen=True, kw_only=True)
 class Flipped:
-    """Share of right answers that change to the antecedent of the minimal pair's other sentence; None without pairs."""
+    """Share of right answers that become the antecedent of the minimal pair's other sentence; None without pairs."""
 
     flipped: float | None
     interval: Interval | None
@@ -92,7 +92,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """Share of correct answers that flip (`Flipped`) when rows of the best k heads are patched; None without pairs."""
+    """Share of answers that flip (`Flipped`) if attention rows of the best k heads are patched; None without pairs."""
 
     k: int
     flipped: float | None
@@ -103,8 +103,8 @@ class AlignedPatching:
     """Results of patching the pronoun's attention rows between the sentences of a minimal pair, aligned token by token.
 
     The lengths of the two sentences may differ. `pairs` is the number of items in minimal pairs of which the model
-    answers both sentences correctly, with different antecedents. The rows are patched in the head under test, and in
-    all heads of its layer.
+    answers both sentences correctly, with different antecedents. The rows are patched in the head under test (`head`),
+    or in all heads of its layer (`layer`).
     """
 
     pairs: int
@@ -137,16 +137,14 @@ class PatternPatching:
     def used(self) -> PatternPatching | AlignedPatching:
         """Return the results for aligned sentences if no pair differs in one word only, otherwise these results.
 
-        No pair does, for example, if all cues consist of two Chinese characters.
+        No pair differs in one word only if, for example, all cues consist of two Chinese characters.
         """
         return self.aligned if self.layer.flipped is None and self.aligned else self
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedMass:
-    """Effects of removing equal attention weight from the antecedent, or from all other tokens together, in one head.
-
-    The weights are those of the pronoun's attention edges.
+    """Effects of removing the same attention weight from the pronoun's edge to the antecedent, or from its other edges.
 
     Attributes:
         mass: removed weight.
@@ -180,8 +178,8 @@ class HeadLevel:
         exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.
         doses: effects of removing the same weight from the edge to the antecedent, or from the pronoun's other edges.
-        freed_mass: share of the weight freed by a knockout of the antecedent's edge that goes to "distractors", "cue",
-            "pronoun", "special" and "other_words".
+        freed_mass: shares of the weight freed by a knockout of the antecedent's edge that the softmax gives to
+            "distractors", "cue", "pronoun", "special" tokens and "other_words".
     """
 
     items: int
@@ -201,7 +199,7 @@ class HeadLevel:
 
 @dataclass(frozen=True, kw_only=True)
 class Correlation:
-    """Spearman's correlation between the weights of edges and the effects of knocking them out.
+    """Spearman's correlation between the weights of attention edges and the effects of knocking them out.
 
     It is None if there are fewer than two edges, or if all weights or all effects are equal.
     """

@@ -1,4 +1,4 @@
-"""Heads, groups of items and their scores.
+"""Data classes for an attention head and for the scores of groups of items.
 
 Shares lie in [0, 1]; None marks values that could not be computed. Layers and heads count from 0.
 """
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 KINDS = ("set", "role")
 ALL = "all"
-"""Name of the cell with a language's items of every kind."""
+"""Key of the results for all items of a language, in place of a cue category (`KINDS`)."""
 
 Groups = dict[str, dict[str, T]]
-"""Cells by language and kind of cue: {language: {"all", "set" or "role": cell}}."""
+"""Results by language and cue category: {language: {"all", "set" or "role": result}}."""
 
 
 UNTRAINED = ("random_init", "random_init_95")
-"""Baselines that are untrained models: the mean and the 95th percentile of their accuracies."""
+"""Names of two baselines: the mean and the 95th percentile of the accuracies of untrained models."""
 
 
 @dataclass(frozen=True, order=True)
@@ -92,7 +92,7 @@ class ScoreIntervals:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Scores of a group of items: the model's answers, the chosen head, chance and shortcuts.
+    """Scores on a group of items: of the model's answers, the chosen head, chance and shortcut baselines.
 
     Attributes:
         task_accuracy: accuracy of the model's answers; None if the model has no prediction head.
@@ -103,11 +103,11 @@ class Cell:
         open_accuracy: share of items in which a word of an antecedent gets the largest weight of all words except the
             pronoun.
         focal_accuracy: candidate accuracy if only the candidates that the cue distinguishes are compared.
-        antecedent_mass: mean weight of the head on the antecedent.
-        lift: antecedent mass over the antecedent's share of the tokens.
+        antecedent_mass: mean weight from the pronoun to the antecedent in the head.
+        lift: antecedent mass over the antecedent's share of the tokens, which is its mass under uniform attention.
         chance: mean share of candidates that are antecedents.
         intervals: 95 % intervals of the measures above, except chance.
-        baselines: accuracy of each shortcut and of `UNTRAINED` by name; empty for a single cue type.
+        baselines: accuracy by name of the shortcut, or of `UNTRAINED`; empty for the items of a single cue type.
     """
 
     items: int
@@ -145,7 +145,7 @@ class Shortcut:
 
 @dataclass(frozen=True, kw_only=True)
 class WorstTemplate:
-    """Scores on the items of the template on which the head's candidate accuracy is lowest."""
+    """Scores on the items of that template (sentence pattern) on which the head's candidate accuracy is lowest."""
 
     template: str
     items: int

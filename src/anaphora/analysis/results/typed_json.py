@@ -32,7 +32,7 @@ Entry = str | int | float | None
 """Value of one column in a row."""
 
 OTHER_KEYS = {"other_keys": True}
-"""Metadata of the field that collects all keys of a JSON object that belong to no other field."""
+"""Metadata of the dataclass field that collects all keys of a JSON object without a field of their own."""
 
 
 def from_json(kind: type[T], content: Any, path: str = "") -> T:
@@ -139,9 +139,9 @@ def hints_of(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def fields_of(kind: type[Any]) -> tuple[dict[str, dataclasses.Field[Any]], str | None]:
-    """Return the fields of a dataclass with a JSON key of their own, and the name of the field for all other keys.
+    """Return the fields of a dataclass that have a JSON key, and the name of the field that collects all other keys.
 
-    The latter has the metadata `OTHER_KEYS`; the name is None if there is no such field.
+    The collecting field has the metadata `OTHER_KEYS`; the name is None if there is no such field.
     """
     every = dataclasses.fields(kind)
     rest = next((field.name for field in every if field.metadata == OTHER_KEYS), None)
