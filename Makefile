@@ -51,7 +51,7 @@ tensorboard: $(READY)
 	$(BIN)/tensorboard --logdir outputs --host 127.0.0.1
 
 shipped-scores: $(READY)
-	$(BIN)/python -m experiments.shipped.scores
+	$(BIN)/python -m experiments.shipped.scores overwrite=true
 
 docs: $(DEV_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

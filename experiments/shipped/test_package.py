@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.tensors import read_arrays
 from anaphora.runs import shipped
 from anaphora.runs.directory import load
+from anaphora.settings.arguments import settings_from
 from experiments.shipped import package, scores
 from experiments.shipped.settings import TEST_SET, Packaging, SentenceScores
 
@@ -95,6 +97,10 @@ def test_scores_measured_again_are_those_of_the_release_and_a_difference_is_name
         scores.work(SentenceScores(sentences=str(sentences), run=str(finished)))
     with pytest.raises(UserError, match=r"sentences \(nowhere\): there is no such file or folder"):
         scores.work(SentenceScores(sentences="nowhere"))
+    makefile = (Path(scores.__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    (words,) = re.findall(r"-m experiments\.shipped\.scores(.*)", makefile)
+    again = settings_from([*words.split(), f"sentences={sentences}", f"run={finished}"], SentenceScores)
+    scores.work(again)  # in the folder of another run's scores
 
 
 def test_a_release_is_never_overwritten_and_one_that_names_a_folder_of_this_machine_is_not_written(
