@@ -148,12 +148,19 @@ def test_every_make_target_that_is_named_exists() -> None:
     assert [(page.name, target) for page, target in named if target not in targets] == []
 
 
+def without_code(page: Path) -> str:
+    code = r"^```.*?^```$|`[^`\n]+`|<!--.*?-->|<br>"
+    return re.sub(code, "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
 def test_no_text_is_taken_for_html() -> None:
     for page in PAGES:
-        text = re.sub(
-            r"^```.*?^```$|`[^`\n]+`|<!--.*?-->|<br>", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
-        )
-        assert not re.findall(r"<[A-Za-z/][^>]*>", text), f"{page.name}: write &lt; or mark it as code"
+        assert not re.findall(r"<[A-Za-z/][^>]*>", without_code(page)), f"{page.name}: write &lt; or mark it as code"
+
+
+def test_a_negative_number_has_a_minus_sign() -> None:
+    hyphen = re.compile(r"(?<!kill)[ (\[|*~（，：]-\d[^ |]*")
+    assert {page.name: hyphen.findall(without_code(page)) for page in PAGES if hyphen.search(without_code(page))} == {}
 
 
 def test_every_example_row_of_the_docs_is_a_valid_example_about_a_pronoun() -> None:

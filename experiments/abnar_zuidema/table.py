@@ -11,6 +11,7 @@ from rich import box
 from rich.table import Table
 
 from anaphora.analysis.scores.statistics import cluster_interval
+from anaphora.report.numbers import format_number, format_signed
 from experiments.abnar_zuidema.blank_out import MAPS, TOKEN_SETS, Floats
 from experiments.abnar_zuidema.figure import CorrelationPoint, layer_correlation_figure
 
@@ -112,11 +113,12 @@ def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
     numbers = _map_numbers({name: last[name]["mean"] for name in MAPS})
     differences = []
     for name, cell in over_raw.items():
-        interval = "" if cell["interval"] is None else " [{:+.2f}, {:+.2f}]".format(*cell["interval"])
-        above = sum(mean > 0 for mean in cell["seeds"])
-        differences.append(
-            f"{name} minus raw {cell['mean']:+.2f}{interval}, above 0 in {above} of {len(cell['seeds'])} seeds"
+        interval = (
+            "" if cell["interval"] is None else " [{}, {}]".format(*(format_signed(end, 2) for end in cell["interval"]))
         )
+        above = sum(mean > 0 for mean in cell["seeds"])
+        difference = f"{name} minus raw {format_signed(cell['mean'], 2)}{interval}"
+        differences.append(f"{difference}, above 0 in {above} of {len(cell['seeds'])} seeds")
     outcome = (
         "Neither rollout nor flow beats raw attention at the last layer, unlike in the paper",
         f"Only {''.join(better_than_raw)} beats raw attention at the last layer; in the paper rollout and flow both do",
@@ -126,7 +128,7 @@ def _conclusion(last: Mapping[str, Any], over_raw: Mapping[str, Any]) -> str:
 
 
 def _map_numbers(means: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
+    return ", ".join(f"{name} {format_number(mean, 2)}" for name, mean in means.items())
 
 
 def table_rows(metrics: Mapping[str, Any]) -> list[dict[str, object]]:
@@ -174,13 +176,15 @@ def terminal_report(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
     for layer in range(layers):
         table.add_column(f"layer {layer + 1}", justify="right")
     for name, row in cells.items():
-        table.add_row(name, *(f"{cell['mean']:.2f} ± {cell['deviation']:.2f}" for cell in row))
+        table.add_row(name, *(f"{format_number(cell['mean'], 2)} ± {cell['deviation']:.2f}" for cell in row))
         if all(cell["interval"] for cell in row):
             table.add_row("", *(_interval_text(*cell["interval"]) for cell in row), style="dim")
     if layers == len(PAPER_CORRELATIONS["raw"]):
         table.add_section()
         for name, printed in PAPER_CORRELATIONS.items():
-            table.add_row(f"{name}, paper", *(f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in printed))
+            table.add_row(
+                f"{name}, paper", *(f"{format_number(mean, 2)} ± {deviation:.2f}" for mean, deviation in printed)
+            )
     yield table
     for model in metrics["models"]:
         hard = model["accuracy_with_attractors"]
@@ -196,7 +200,7 @@ def terminal_report(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def _interval_text(low: float, high: float) -> str:
-    return f"{low:.2f} to {high:.2f}"
+    return f"{format_number(low, 2)} to {format_number(high, 2)}"
 
 
 def correlation_figure(metrics: Mapping[str, Any]) -> Figure:

@@ -10,7 +10,7 @@ import numpy as np
 
 from anaphora.base.files import write_json, write_text
 from anaphora.cli import run_program
-from anaphora.report.numbers import shown_interval
+from anaphora.report.numbers import shown_interval, with_minus
 from experiments.pointing_heads.claims import (
     Decision,
     Number,
@@ -74,7 +74,7 @@ def verdicts(decisions: Sequence[Decision], words: Words) -> Iterator[Row]:
 def shown(number: Number, words: Words) -> str:
     """Return a value as text, with its name and interval."""
     name = words.sets.get(number.of) or " ".join(words.sets[part] for part in number.of.split())
-    value = number.value if isinstance(number.value, str) else f"{number.value:.{digits(number.interval)}f}"
+    value = number.value if isinstance(number.value, str) else with_minus(f"{number.value:.{digits(number.interval)}f}")
     return f"{name}{words.colon}{value}{interval_text(number.interval)}"
 
 
@@ -86,7 +86,7 @@ def bracketed(text: str, words: Words) -> str:
 def interval_text(interval: tuple[float, float] | None) -> str:
     """Return an interval in brackets; "" for None and for a single point."""
     ends = shown_interval(interval)
-    return "" if ends is None else f" [{ends[0]:.{digits(ends)}f}, {ends[1]:.{digits(ends)}f}]"
+    return "" if ends is None else f" [{', '.join(with_minus(f'{end:.{digits(ends)}f}') for end in ends)}]"
 
 
 def types(parts: Parts, words: Words) -> Iterator[Row]:
@@ -238,7 +238,7 @@ def edges(parts: Parts, words: Words) -> Iterator[Row]:
             cut = [whole - floats(fall[name]) for name in ("edge", "matched")]
             yield [
                 f"{words.columns['vector']}{words.aside}{words.sets[reading.name]}",
-                *(f"{one.mean():.3f}" for one in (whole, *cut)),
+                *(with_minus(f"{one.mean():.3f}") for one in (whole, *cut)),
             ]
     for reading in READINGS:
         if part := parts.get(f"probe-{reading.name}"):

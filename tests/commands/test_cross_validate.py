@@ -16,7 +16,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import spoken_in
 from anaphora.commands import train as train_command
 from anaphora.commands.cross_validate import CrossValidation, cross_validate
-from anaphora.commands.parts.tables import value_cell
+from anaphora.commands.parts.tables import file_column_names, value_cell
 from anaphora.data.store import load as load_corpus
 from anaphora.runs.directory import Run, load
 from anaphora.runs.warm_start import with_start_model
@@ -172,3 +172,8 @@ def test_joined_values_of_factors_have_their_own_names_in_chinese() -> None:
     with spoken_in("zh"):
         assert value_cell("value", "female, gap") == "女、gap"
     assert value_cell("value", "female, gap") == "female, gap"
+
+
+def test_a_heading_is_f1_as_the_field_writes_it_and_a_negative_number_has_a_minus_sign() -> None:
+    assert file_column_names()["f1"] == "F1"
+    assert value_cell("bias", -0.25) == "−0.250"

@@ -18,6 +18,7 @@ from anaphora.api.row import strongest, text_units
 from anaphora.base.errors import UserError
 from anaphora.base.translation import _, pgettext
 from anaphora.data.example import Example
+from anaphora.report.numbers import format_signed
 from anaphora.runs.directory import Run
 from anaphora.settings.model.prediction import Label
 
@@ -70,15 +71,15 @@ class WordAttribution:
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        heaviest = pgettext("list", ", ").join(f"{word} {value:+.2f}" for word, value in self.top())
+        heaviest = pgettext("list", ", ").join(f"{word} {format_signed(value, 2)}" for word, value in self.top())
         text = _("<attribution of {answer!r}: {words}; {sum} in all>")
-        return text.format(answer=self.answer, words=heaviest, sum=f"{self.difference:+.2f}")
+        return text.format(answer=self.answer, words=heaviest, sum=format_signed(self.difference, 2))
 
     def _repr_html_(self) -> str:
         return signed_words(
             self.words,
             self.values,
-            _("{answer}: {sum} in all").format(answer=self.answer, sum=f"{self.difference:+.2f}"),
+            _("{answer}: {sum} in all").format(answer=self.answer, sum=format_signed(self.difference, 2)),
         )
 
 

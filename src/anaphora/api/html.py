@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from anaphora.report.numbers import format_signed
+
 
 @dataclass(frozen=True)
 class AttentionPage:
@@ -71,5 +73,5 @@ def signed_words(words: Sequence[str], values: NDArray[np.float32], title: str) 
         share = round(100 * abs(float(value)) / most)
         colour = "#0072b2" if value >= 0 else "#d55e00"  # distinguishable for colour-blind readers
         style = f"background:color-mix(in srgb,{colour} {share // 2}%,transparent);border-bottom:3px solid {colour}"
-        spans.append(f'<span style="{style};padding:0 .2em" title="{value:+.3f}">{escape(word)}</span>')
+        spans.append(f'<span style="{style};padding:0 .2em" title="{format_signed(value, 3)}">{escape(word)}</span>')
     return f"<p><b>{escape(title)}</b><br>{' '.join(spans)}</p>"

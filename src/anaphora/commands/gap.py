@@ -209,16 +209,20 @@ def _print_exchange_gain(evaluation: GapEvaluation) -> None:
     """Print how F1 and the decisions change if a run averages its predictions for original and exchanged names."""
     from anaphora.analysis.tasks.gap import f1_difference
     from anaphora.base.console import say
-    from anaphora.report.numbers import shown_interval
+    from anaphora.report.numbers import format_signed, shown_interval
 
     once, both = evaluation.decisions[:, 0], evaluation.decisions[:, 1]
     above, (low, high) = f1_difference(both, once, evaluation.examples)
     moved = 100 * float((once != both).any(axis=2).mean())
     is_shown = shown_interval((low, high)) is not None
-    ends = _(" [{low}, {high}], paired over texts").format(low=f"{low:+.3f}", high=f"{high:+.3f}") if is_shown else ""
+    ends = (
+        _(" [{low}, {high}], paired over texts").format(low=format_signed(low, 3), high=format_signed(high, 3))
+        if is_shown
+        else ""
+    )
     say(
         "both ways, less once: F1 {above}{interval}; {moved} % of answers change",
-        above=f"{above:+.3f}",
+        above=format_signed(above, 3),
         interval=ends,
         moved=f"{moved:.1f}",
     )

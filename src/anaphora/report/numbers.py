@@ -26,6 +26,11 @@ def format_number(value: float | None, digits: int, span: Sequence[float] | None
     return with_minus(f"{value:.{digits}f}") + _interval_after(span, digits)
 
 
+def format_signed(value: float, digits: int) -> str:
+    """Return a number with its sign and `digits` decimals."""
+    return with_minus(f"{value:+.{digits}f}")
+
+
 def format_points(points: float | None, span: Sequence[float] | None = None) -> str:
     """Return percentage points with one decimal, followed by their interval in brackets."""
     return format_number(points, 1, span)

@@ -27,6 +27,7 @@ from anaphora.report.numbers import (
     interval_of,
     left_out_note,
     shown_interval,
+    with_minus,
 )
 from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_undecided, typed_names
@@ -313,7 +314,7 @@ def value_cell(column: str, value: Any) -> str:
     if value is None or value != value:  # NaN: not measured
         return NOT_MEASURED
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return with_minus(f"{value:.3f}")
     if column in ("name", "policy"):
         return policy_name(str(value))
     named = _VALUES_OF_COLUMNS[column]() if column in _VALUES_OF_COLUMNS else {}
@@ -375,7 +376,7 @@ def file_column_names() -> dict[str, str]:
         "decisions": _("decisions"),
         "silent": _("silent"),
         "contrast": _("contrast"),
-        "f1": _("f1"),
+        "f1": "F1",
         "precision": _("precision"),
         "recall": _("recall"),
         "masculine": pgettext("column", "masculine"),
