@@ -184,7 +184,7 @@ def draw(quad: Quad, lines: list[Sentence], chosen: Head, language: str, stem: P
             middle, foot, words.score.format(right=right[column]), ha="center", fontsize=style.TEXT, fontweight="bold",
             color=style.ANTECEDENT if right[column] == len(lines) else style.DISTRACTOR,
         )  # fmt: skip
-    sheet.scale(margin, 0.18, 1, scale)
+    sheet.draw_scale(margin, 0.18, 1, scale)
     return save_figure(sheet.figure, stem, ["png"])
 
 

@@ -33,7 +33,7 @@ RARE, FURTHER = "喆", "𠮷"
 @pytest.fixture(autouse=True)
 def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reset the set of characters, as in a new process."""
-    monkeypatch.setattr(fonts, "_named", set())
+    monkeypatch.setattr(fonts, "_reported", set())
     monkeypatch.setattr(fonts, "_undrawn", set())
 
 
@@ -192,7 +192,7 @@ def test_a_character_that_is_no_east_asian_one_is_named_without_advice(
     text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fonts.drawable_text(text)
-    fonts.name_undrawn()
+    fonts.report_undrawn()
     line = capsys.readouterr().out
     named = text[0] if text.isprintable() else f"U+{ord(text[0]):04X}"
     assert line == f"no glyph for {named}: figures show code points in their place\n"
@@ -201,7 +201,7 @@ def test_a_character_that_is_no_east_asian_one_is_named_without_advice(
 def test_a_figure_names_what_it_cannot_draw_although_a_page_named_it(capsys: pytest.CaptureFixture[str]) -> None:
     with_fonts(FONT_MARK, "अ")
     fonts.drawable_text("अ")
-    fonts.name_undrawn()
+    fonts.report_undrawn()
     page, figure = capsys.readouterr().out.splitlines()
     assert page.startswith("no glyph for अ: a page") and figure.startswith("no glyph for अ: figures")
 
@@ -213,7 +213,7 @@ def test_the_whole_font_is_used_if_all_of_it_is_installed(other_packages: Path, 
     code = (
         "from anaphora.report.figures import fonts\n"
         f"fonts.drawable_text('{RARE}')\n"
-        "fonts.name_undrawn()\n"
+        "fonts.report_undrawn()\n"
         "print(*fonts.font_files().values(), sep='\\n')\n"
     )
     done = subprocess.run(

@@ -63,8 +63,8 @@ class SentenceAttention:
         model: name of the run or model.
         is_decoder: whether the model is a decoder, in which no word attends to the words after it.
         example: the pronoun and its candidates; None if no pronoun was given or found.
-        unread: parts of the text outside the model's vocabulary. Such parts become unknown tokens or are dropped, so
-            the weights on these parts mean little.
+        unread: substrings of the text outside the model's vocabulary. They become unknown tokens or are dropped, so the
+            weights on them mean little.
         second_start: character offset in `text` of the second text of a pair; None for a single text.
     """
 

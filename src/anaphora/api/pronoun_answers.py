@@ -67,7 +67,7 @@ class PronounAnswer:
         pronoun: the pronoun as in the text.
         candidates: candidates in the order in which they were given, with their probabilities.
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
-        unread: parts of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
+        unread: substrings of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
             probabilities mean little.
         foreign: words that are not single tokens of a run, if the text seems to be neither English nor Chinese.
     """

@@ -61,7 +61,7 @@ def headline_table(evidence: Evidence) -> Table:
 def headline_sentence(evidence: Evidence) -> str:
     """Return in words what the scores show about the chosen head.
 
-    Groups of items with the same result (`groups_by_case`) share a sentence, except "ordinary" and "unsolved" ones.
+    There is one sentence for each key of `groups_by_case`, but one for each group under "ordinary" and "unsolved".
     """
     cases = groups_by_case(evidence)
     items = _("unseen items")
@@ -104,7 +104,7 @@ def headline_sentence(evidence: Evidence) -> str:
 def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     """Return groups of items, keyed by what the scores on these items show about the chosen head.
 
-    A group has the items of one language, or those of one cue category (`Group.kind`) in one language.
+    A group has the items of one language, or those of one cue category ("set" or "role") in one language.
 
     The task is solved if the task accuracy is at least halfway from chance to 1, and if its lower bound is above chance
     and above every baseline other than untrained models. If there is no interval, the accuracy itself is compared. The
@@ -112,7 +112,7 @@ def groups_by_case(evidence: Evidence) -> dict[str, list[Group[Cell]]]:
     percentile of untrained models.
 
     Returns:
-        Lists of groups under these keys. A cue category is listed only if its key is not that of the whole language.
+        Lists of groups under these keys. A cue category is listed only if its key differs from that of its language.
         "points": the task is solved, and the lower bound of the head's candidate accuracy is above all thresholds.
         "unmeasured": as for "points", but untrained models were not measured.
         "open": the task is solved and the candidate accuracy is above all thresholds, but there is no interval, since
@@ -181,9 +181,9 @@ def _is_below_chance(cell: Cell) -> bool:
 def bars_not_beaten(cell: Cell) -> dict[str, float]:
     """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
-    The thresholds are chance and the baselines. If there is no interval, all of them are returned. The key
-    "all_candidates" is the accuracy of a random choice among all candidates; the key "chance" is the accuracy of a
-    random choice among the candidates that the cue distinguishes (`Example.focal`).
+    The thresholds are chance and the baselines; without an interval, all are returned. "all_candidates" is the accuracy
+    of a random choice among all candidates; "chance" is that of a random choice among those between which the cue
+    decides (`Example.focal`).
     """
     ends = cell.intervals.candidate_accuracy
     low = ends.low if ends else 0.0
@@ -271,10 +271,10 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def bar_not_cleared(cell: Cell) -> str | None:
-    """Return the threshold that keeps the task of an "unsolved" group unsolved although most answers are right.
+    """Return the threshold because of which a task is "unsolved" although accuracy is halfway from chance to 1 or more.
 
-    It is the name and accuracy of chance or of the best baseline, for use in a sentence; None if the task accuracy was
-    not measured, or is less than halfway from chance to 1.
+    It is chance or the best baseline, with its accuracy, for use in a sentence. Return None if the task accuracy is
+    lower or was not measured.
     """
     if cell.task_accuracy is None or cell.task_accuracy < _least_accuracy(cell.chance or 0.0):
         return None

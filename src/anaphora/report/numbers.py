@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from anaphora.analysis.results.scores import Spread
 
 NOT_MEASURED = "–"
-_POINT = 1e-9  # largest width of an interval that is a single point, apart from rounding
+_POINT = 1e-9  # up to this width, an interval counts as a single point, because ends have rounding errors
 
 
 def format_count(number: float | None) -> str:
@@ -53,10 +53,10 @@ def interval_of(row: Mapping[str, Any], prefix: str = "") -> tuple[float, float]
 
 
 def shown_interval(span: Sequence[float | None] | None) -> tuple[float, float] | None:
-    """Return an interval as it is shown: None if there is none, or if it is a single point.
+    """Return the interval that a table, figure or sentence may show; None for a single point or no interval.
 
-    The interval is a single point if all clusters of items have the same mean. It says nothing about other clusters,
-    so tables, figures and sentences leave it out.
+    The interval is a single point if all clusters of items have the same mean; it then says nothing about other
+    clusters.
     """
     low, high = span or (None, None)
     return (low, high) if low is not None and high is not None and high - low > _POINT else None

@@ -31,7 +31,7 @@ _NO_SPREAD = {"median": None, "lowest": None, "highest": None}
 def causal_table(evidence: Evidence) -> TableElement:
     """Return a table of the causal tests.
 
-    There is one row for each language as a whole, and one for each cue category (`Group.kind`) of the language. The
+    There is one row for each language as a whole, and one for each cue category ("set", "role") of the language. The
     columns are the number of items, the task accuracy, and the drop in task accuracy under three interventions on the
     pronoun's attention to the antecedent: knockout in the chosen head, knockout in all heads of this layer, and
     value-zeroing in all heads of this layer. The last column is the share of correct answers that flip if all heads of
@@ -80,7 +80,7 @@ def specificity_table(evidence: Evidence) -> TableElement:
     """Return a table of the attention weight that the antecedent gets from the pronoun and from another word.
 
     The other word is the one that, apart from the pronoun, gives the antecedent the most weight. There is one row for
-    each language and cue category (`Group.kind`).
+    each language and cue category ("set", "role").
     """
     rows = [
         {
@@ -98,7 +98,7 @@ def dose_table(evidence: Evidence) -> TableElement:
     """Return a table of drops in task accuracy when the pronoun's attention weights in the chosen head are reduced.
 
     The same amount is removed from the weight on the antecedent and, for comparison, from the weights on all other
-    tokens together. There is one row for each language, cue category (`Group.kind`) and amount.
+    tokens together. There is one row for each language, cue category ("set", "role") and amount.
     """
     rows = [
         {
@@ -115,10 +115,10 @@ def dose_table(evidence: Evidence) -> TableElement:
 
 
 def freed_table(evidence: Evidence) -> TableElement:
-    """Return a table of where the pronoun's attention goes if the antecedent is masked for it in the chosen head.
+    """Return a table of where the pronoun's attention goes if the chosen head cannot attend to the antecedent.
 
-    The columns are shares, in %, of the weight that the antecedent had, which go to distractors, the cue, the pronoun
-    itself, special tokens and other words.
+    The columns are the shares, in %, of the antecedent's former weight that distractors, the cue, the pronoun itself,
+    special tokens and other words get.
     """
     names = {
         "distractors": _("distractors"),
@@ -136,8 +136,9 @@ def freed_table(evidence: Evidence) -> TableElement:
 
 
 def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> TableElement:
-    """Return a table of the scores by language and composition level, if any.
+    """Return a table of the scores by language and level of the cue type `composition`.
 
+    The level says whether training had an item's predicate and state together in both voices, in one or in none.
     `shortcut` is the format string for the best shortcut, with the placeholders {name} and {accuracy}.
     """
     # Composition levels have shortcuts of their own; the level of set cues has the baselines of every corpus.
@@ -167,7 +168,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 
 
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
-    """Return tables of a run's evidence for CSV files, keyed by name; parts that were not measured have no rows.
+    """Return tables of a run's results for CSV files, keyed by name; a table without measurements has no rows.
 
     There are no tables of the main scores (`languages`), `strata`, `levels` and `pronoun_specificity`.
     """

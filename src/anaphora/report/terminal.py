@@ -216,7 +216,7 @@ def print_text_table(table: TableElement) -> None:
 
 
 def typed_names() -> dict[str, str]:
-    """Return the labels of controls, languages and cue categories, by the names that users type."""
+    """Return the labels of controls, languages and cue categories, keyed by their names in commands and files."""
     return {
         "uniform": _("uniform"),
         "frozen_query_key": _("frozen_query_key"),

@@ -48,10 +48,9 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 
 
 def scoreboard_title(evidence: Evidence) -> str:
-    """Return a title on the accuracy of the chosen head, with lines for the groups of items in `groups_by_case`.
+    """Return a title that states the accuracy of the chosen head, for each group of items in `groups_by_case`.
 
-    "points" and "unmeasured" share a line; each "ordinary" group has its own. The "unsolved" groups share one line if
-    the model answered their items, and another line if not.
+    Groups with the same result share a line; a group that does not exceed a baseline has its own, with the baseline.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -116,8 +115,8 @@ def heads_title(
     Args:
         scores: (L, H) candidate accuracies; NaN in layers without attention.
         chance: chance accuracy on these items.
-        untrained: 95th percentile over untrained models; None if not measured.
-        evidence: measurements with the chosen head and its p-value on the development split.
+        untrained: 95th percentile of candidate accuracy over untrained models; None if not measured.
+        evidence: results of the run, with the chosen head and its p-value on the development split.
     """
     layer, head = evidence.head.layer, evidence.head.head
     share = float(scores[layer, head])
@@ -184,9 +183,8 @@ def attention_title(
     """Return a title that names the candidate or word with the most weight and its share of the attention row.
 
     If every antecedent has a smaller share, the title also names the antecedent with the largest share. If no share is
-    at least one half, the title says that the attention is spread over several words. If two
-    words or candidates have the largest share after rounding, the title names both; if more have it, it names only the
-    antecedent.
+    at least one half, the title says that the attention is spread over several words. If two words or candidates have
+    the largest share after rounding, the title names both; if more have it, the title names only the antecedent.
 
     Args:
         weights: (W,) attention weights on the words.
@@ -240,7 +238,7 @@ def attention_title(
 
 
 def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None) -> str:
-    """Return the title of `attention_title`, with its placeholders, for several equally large shares."""
+    """Return the title, with placeholders, for an attention row in which several units have the largest share."""
     if len({unit.name for unit in tied}) == len(tied) == 2:
         if antecedent is None or antecedent in tied:
             return _(
@@ -264,10 +262,9 @@ def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None)
 
 @dataclass(frozen=True)
 class _AttendedUnit:
-    """Part of a sentence that gets attention, with its share of an attention row.
+    """Candidate or word of a sentence, with its share of an attention row.
 
-    The part is a candidate (`role` "antecedent" or "distractor"), the query words ("attending"), or one other word
-    ("word").
+    `role` is "antecedent" or "distractor" for a candidate, "attending" for the query words, otherwise "word".
     """
 
     name: str

@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of `name`, a key of `names` in which spaces may replace underscores.
+    """Return the label of a key of `names`, in which spaces may replace underscores.
 
-    If `names` lacks this key, the result is `name` with spaces instead of underscores.
+    If `names` lacks the key, the result is the key with spaces instead of underscores.
     """
     return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
@@ -40,9 +40,9 @@ def group_label(code: str, kind: str) -> str:
 
 @dataclass(frozen=True)
 class Group(Generic[T]):
-    """Measurement on the items of one language and one cue category (`kind`: "set" or "role").
+    """Measurement on the items of one language and, unless `kind` is "all", of one cue category.
 
-    If `kind` is "all", the measurement is on all items of the language.
+    In the category "role", who did what to whom decides the antecedent; in "set", gender, number or meaning does.
     """
 
     language: str
@@ -55,12 +55,12 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the measurement on each cue category (`Group.kind`) of each language, or on all items if it has none."""
+    """Yield the measurement on each cue category ("set", "role") of each language; on all items if there are none."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
 def all_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield, for each language, the measurement on all items and then those on each cue category (`Group.kind`)."""
+    """Yield, for each language, the measurement on all items and then those on each cue category ("set", "role")."""
     return (Group(language, kind, cell) for language, kind, cell in every_group(part))
 
 
@@ -190,7 +190,7 @@ split_names = translated(train=N_("train"), dev=N_("dev"), test=N_("test"))
 head_choice_names = translated(
     dev=N_("chosen on the development split"), named=N_("named, not chosen on the development split")
 )
-"""How the head was chosen."""
+"""Descriptions of how the head was chosen."""
 factor_names = translated(
     stratum=N_("stratum"),
     type=N_("type"),
@@ -251,7 +251,7 @@ level_names = translated(
     short_text_L1=N_("short texts: seen in the other voice only"),
     short_text_L2=N_("short texts: never seen together"),
 )
-"""Composition levels; a level says how much of a composition occurs in training."""
+"""Names of composition levels; a level says in how many voices training had the item's predicate and state together."""
 shortcut_names = translated(
     table_of_wordings=N_("table of wordings"),
     words_with_places=N_("words with places"),
@@ -263,7 +263,7 @@ shortcut_names = translated(
     pairs=N_("pairs"),
     triples=N_("triples"),
 )
-"""Shortcut baselines of compositions."""
+"""Names of the shortcut baselines for items of the cue type `composition`."""
 mention_type_names = translated(
     all=N_("all mentions"),
     pronoun=N_("pronouns"),
@@ -286,7 +286,7 @@ selector_names = translated(
     untrained_preceding=N_("untrained, a word before it"),
     paper_head=N_("one head of BERT-base"),
 )
-"""Rules and heads that select antecedents."""
+"""Names of the rules and heads that select antecedents."""
 name_policy_names = translated(
     random=N_("guessing"),
     nearest=N_("nearer name"),
@@ -302,7 +302,7 @@ name_policy_names = translated(
     best_head_either_direction_with_threshold=N_("best head, either direction, with threshold"),
     probe_over_heads=N_("probe over heads"),
 )
-"""Policies that decide which name a pronoun refers to: rules, heads, the model's answers, and a probe."""
+"""Names of what decides to which name a pronoun refers: rules, heads, the model's answers, and a probe."""
 head_role_names = translated(
     positional=N_("positional"), special=N_("special"), cue=N_("cue"), antecedent=N_("antecedent")
 )

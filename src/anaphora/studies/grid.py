@@ -39,7 +39,7 @@ class StudyCell:
 
 @dataclass(frozen=True)
 class Job:
-    """Job of a study: the run of one cell with one seed, its settings and its directory."""
+    """Job of a study: the run of one cell (configuration) with one seed, its settings and its directory."""
 
     cell: str
     seed: int

@@ -1,4 +1,4 @@
-"""Settings of a study: question, cells, seeds, execution, and the rules (conditions) that decide its verdict."""
+"""Settings of a study: question, cells (configurations), seeds, execution, and the rules that decide its verdict."""
 
 from __future__ import annotations
 
@@ -285,5 +285,5 @@ def is_share(measure: str) -> bool:
 
 
 def combined_cell_name(cells: list[str]) -> str:
-    """Return the name of the cell that combines the changes of several cells."""
+    """Return the name of the cell (configuration) that combines the changes of several cells."""
     return "+".join(cells)

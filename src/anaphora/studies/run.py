@@ -156,9 +156,9 @@ def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Seque
 def _current_records(jobs: Sequence[Job], measured: Sequence[Job], query: Query) -> list[RunRecord]:
     """Read the stored results of all jobs.
 
-    Cells that are not in `plan.only` are not measured again. If the data or the evaluation code have changed since such
-    a cell was measured, its results are not comparable with the new ones: its runs get the status "unfinished", and a
-    message that names the cell is printed.
+    Cells (configurations) that are not in `plan.only` are not measured again. If the data or the evaluation code have
+    changed since such a cell was measured, its results are not comparable with the new ones: its runs get the status
+    "unfinished", and a message that names the cell is printed.
 
     Args:
         jobs: all jobs of the study.
@@ -211,7 +211,7 @@ def _check_directories(jobs: Sequence[Job]) -> None:
 def terminal_report(study: Study) -> Iterator[Table | str]:
     """Yield what is printed at the end of a study: question, a table per language, unfinished runs, rules and verdict.
 
-    Cells are given by the names used in commands, not by their display names.
+    Cells (configurations) are given by the names used in commands, not by their display names.
     """
     yield _("{study}: {question}").format(study=study.name, question=words.question_of(study))
     for language in study.measured_languages:

@@ -50,8 +50,9 @@ class GroupSummary:
             not measured.
         is_solved: whether the median task accuracy is at least this threshold; None if task accuracy was not measured.
         measures: median, range and values over seeds, keyed by measure.
-        against_base: difference from the base cell, keyed by measure. For `ALIGNMENT_MEASURES`, only seeds are used for
-            which both runs reach the threshold. Empty for the base cell and for pools.
+        against_base: difference from the base cell, keyed by measure; empty for the base cell and for pools. For
+            `ALIGNMENT_MEASURES` (how well attention identifies the antecedent), only seeds are used for which both runs
+            reach the threshold.
     """
 
     runs: int
@@ -93,7 +94,7 @@ class CellSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolRun:
-    """Status of a run in a pool (several cells summarised together)."""
+    """Status of a run in a pool (several configurations of a study summarised together)."""
 
     cell: str
     seed: int
@@ -102,7 +103,7 @@ class PoolRun:
 
 @dataclass(frozen=True, kw_only=True)
 class PoolSummary:
-    """Results of a pool, in which the runs of several cells are summarised together; `runs` are ordered by cell."""
+    """Results of a pool (several configurations, `cells`, summarised together); `runs` are ordered by cell."""
 
     name: str
     cells: tuple[str, ...]
@@ -112,9 +113,9 @@ class PoolSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Interaction(SeedDifference):
-    """Interaction of two changes to the base cell: the effect of both minus the sum of the effects of each alone.
+    """Interaction of two changes to the base configuration: their joint effect minus the sum of their single effects.
 
-    It is computed for each seed; median, range and interval are over seeds.
+    Median, range and interval are over seeds.
     """
 
     cell: str
@@ -161,7 +162,7 @@ class StudyVerdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """Results of a study: its question, cells, pools (several cells summarised together) and verdict."""
+    """Results of a study: its question, configurations (`cells`), pools (cells summarised together) and verdict."""
 
     name: str
     question: str
@@ -181,7 +182,7 @@ class Study:
 
     @property
     def table_cells(self) -> Sequence[CellSummary | PoolSummary]:
-        """Return the cells, followed by the pools, in the order in which tables list them."""
+        """Return the cells (configurations), followed by the pools, in the order in which tables list them."""
         return [*self.cells, *self.pools]
 
     @property
@@ -190,7 +191,7 @@ class Study:
         return list(dict.fromkeys(language for cell in self.cells for language in cell.groups))
 
     def groups_in(self, language: str) -> Iterator[GroupSummary]:
-        """Yield the summaries of all groups of items in one language, for every cell but not for pools."""
+        """Yield the summaries of every cell (configuration) on all groups of items in one language, without pools."""
         for cell in self.cells:
             yield from cell.groups.get(language, {}).values()
 

@@ -1,4 +1,4 @@
-"""Summary of a study's stored results: ranges over seeds, differences from the base cell, interactions, verdict.
+"""Summary of a study's results: ranges over seeds, differences from the base configuration, interactions, verdict.
 
 The values of a measure are a list with one entry for each seed of the study; for a pool (several cells summarised
 together), the lists of its cells are concatenated. An entry is None if the run is not finished or the measure does not
@@ -42,7 +42,8 @@ Values = Sequence[float | None]
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
     """Return the results of a study from the stored results of its runs.
 
-    Differences are between runs of the same seed; for `ALIGNMENT_MEASURES`, only if both solve the task.
+    Differences are between runs of the same seed; in measures of how well attention identifies the antecedent
+    (`ALIGNMENT_MEASURES`), only if both runs solve the task.
     """
     by_run = {(record.cell, record.seed): record for record in records}
     by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
@@ -110,12 +111,12 @@ def table_rows(study: Study) -> list[dict[str, Any]]:
 
 
 def verdict(plan: StudyPlan, groups_of: Mapping[str, Groups]) -> StudyVerdict:
-    """Return the verdict on the claim of a study, from the summaries of each cell and pool.
+    """Return the verdict on the claim of a study, from the summaries of each cell (configuration) and pool.
 
     The verdict is "not so" if a rule (condition) fails. It is "open" if no rule fails but at least one is undecided, or
     if there are no rules. Otherwise, all rules hold, and the verdict is "holds". A rule is undecided if its outcome
-    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` and the
-    median task accuracy of a compared cell is below `plan.solved`.
+    depends on a language or seed without measurements, or if it is about one of `ALIGNMENT_MEASURES` (how well
+    attention identifies the antecedent) and the median task accuracy of a compared cell is below `plan.solved`.
     """
     rows = []
     for rule in plan.rules:
@@ -187,7 +188,7 @@ def _seed_summary(plan: StudyPlan, by_run: Sequence[Mapping[str, float | None]])
 
 
 def _with_differences(plan: StudyPlan, groups: Groups, base: Groups) -> Groups:
-    """Return the summaries of a cell's groups of items, with the differences from the same groups of the base cell."""
+    """Add the differences from the base configuration to the summaries of a configuration's groups of items."""
     return {
         language: {
             group: replace(summary, against_base=_differences_to_base(plan, summary, base[language][group]))
@@ -223,9 +224,10 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 
 
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
-    """Return a measure's values over seeds; for `ALIGNMENT_MEASURES`, None for a run that does not solve the task.
+    """Return a measure's values over seeds.
 
-    If task accuracy was not measured, all values are returned.
+    For `ALIGNMENT_MEASURES` (how well attention identifies the antecedent), the value is None if the run does not solve
+    the task; this requires that task accuracy was measured.
     """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:
@@ -238,10 +240,10 @@ def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> 
 
 
 def _interactions(plan: StudyPlan, cells: Sequence[CellSummary]) -> Iterator[Interaction]:
-    """Yield the interaction of each pair of changes to the base cell.
+    """Yield the interaction of each pair of changes to the base configuration.
 
     The interaction is computed for each seed as (both - first) - (second - base), where the four values belong to the
-    cell with both changes, the cells with one change each, and the base cell.
+    configuration with both changes, those with one change each, and the base configuration.
     """
     groups_of = {cell.name: cell.groups for cell in cells}
     for cell in cells:

@@ -109,7 +109,7 @@ class LiveApplication:
             message = N_("model ({name!r}) is not on this page, which has {allowed}")
             raise UserError(message, name=name, allowed=", ".join(self.models))
         question = parse(message)
-        offline.name_left_to_reader(question.text)
+        offline.report_missing_on_page(question.text)
         with self._asking:
             return reply(self.models[name], question)
 

@@ -102,6 +102,6 @@ def share_points_figure(rows: Sequence[SharePoint], title: str = "", label: str 
             else:
                 ends = [line - 0.055, line + 0.055]
                 sheet.canvas.plot([place + 0.04] * 2, ends, **tick_style(baselines.index(name)))
-            place = sheet.word(place + 0.13, line, name, colour) + 0.18
+            place = sheet.draw_label(place + 0.13, line, name, colour) + 0.18
         line -= _LEGEND_LINE
     return sheet.figure

@@ -1,7 +1,7 @@
-"""Figures of the causal tests: edge knockout, head ablation, row patching, removal of weight, and dose-response.
+"""Figures of the causal tests: edge knockout, head ablation, pattern patching, removal of weight, and dose-response.
 
 An edge is the attention from a query token, usually the pronoun, to another token. A group of items has one language
-and one cue category (`Group.kind`). Each function returns None if nothing was measured.
+and one cue category ("set" or "role"). Each function returns None if nothing was measured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EDGES = (
     *("gold", "value_zeroing", "value_zeroing_others", "distractor", "cue"),
     *("matched_query", "matched_heads", "matched_distance"),
 )
-"""Keys of the edges, in the order of figure and table."""
+"""Keys of the edges that are knocked out or value-zeroed, in the order of the figure and the table."""
 
 _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "distractor": style.DISTRACTOR}
 
@@ -32,8 +32,8 @@ _EDGE_COLOURS = {"gold": style.ANTECEDENT, "value_zeroing": style.ANTECEDENT, "d
 def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the drop in task accuracy if an edge is knocked out or value-zeroed.
 
-    There is a bar for each group of items, kind of edge (such as pronoun to antecedent) and set of heads (such as the
-    chosen head or all heads of its layer).
+    There is a bar for each group of items, edge (such as pronoun to antecedent) and set of heads (such as the chosen
+    head or all heads of its layer).
     """
     rows: list[tuple[str, bool]] = []
     marks: Marks = {}
@@ -189,9 +189,9 @@ def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], c
 def dose_response_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the correlation between an edge's score in an attention map and the effect of knocking out this edge.
 
-    An edge leads from a pronoun to a candidate. The effect is the decrease of the logit of the model's answer if it is
-    knocked out in every head. The correlation is Spearman's rho over all edges, for each group of items and kind of
-    attention map, such as raw weights or rollout.
+    An edge leads from a pronoun to a candidate. The effect is the decrease of the logit of the model's answer if the
+    edge is knocked out in every head. The correlation is Spearman's rho over all edges, for each group of items and
+    type of attention map, such as raw weights or rollout.
     """
     marks: Marks = {}
     for group in kind_groups(cells):

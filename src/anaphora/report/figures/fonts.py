@@ -42,13 +42,13 @@ OWN_FONT_FILES = {weight: Path(__file__).parents[1] / "fonts" / name for weight,
 _IN_WHOLE_FONT = re.compile("[\u1100-\u11ff\u2e80-\ud7ff\uf900-\uffef\U00020000-\U0003ffff]")
 """Chinese, Japanese and Korean characters, of which the package has only a subset."""
 _undrawn: set[str] = set()
-_named: set[tuple[str, str]] = set()  # sentences with the characters that were reported by them
+_reported: set[tuple[str, str]] = set()  # (sentence, character) printed by `report_once` in this process
 # The font's glyphs for these are full-width (one em), which tears English words apart ("don ’ t").
 _PLAIN_PUNCTUATION = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2026": "..."})
 
 
 def whole_font_files() -> dict[int, Path]:
-    """Return the files of the full font, keyed by font weight (400, 700); empty if mpl-font is not installed."""
+    """Return the files of the full Noto font by font weight (400, 700); empty if mpl-font is not installed."""
     package = importlib.util.find_spec("mpl_font")
     if package is None or not package.submodule_search_locations:
         return {}
@@ -59,7 +59,7 @@ def whole_font_files() -> dict[int, Path]:
 
 @lru_cache(maxsize=1)
 def font_files() -> dict[int, Path]:
-    """Return the font file of each weight (400 regular, 700 bold): of the full font if installed, or of the subset."""
+    """Return the Noto font file of each weight (400 regular, 700 bold): the full font if installed, else the subset."""
     return whole_font_files() or OWN_FONT_FILES
 
 
@@ -89,7 +89,7 @@ def drawable_text(text: str) -> str:
     """Return a text in which characters without a glyph are replaced by their code points, such as "U+05D0".
 
     Unless the text is Chinese, typographic quotes and ellipses become ASCII, since the font has only full-width (one
-    em) glyphs for them. `name_undrawn` reports the characters without a glyph.
+    em) glyphs for them. `report_undrawn` reports the characters without a glyph.
     """
     if language_of(text) != "zh":
         text = text.translate(_PLAIN_PUNCTUATION)
@@ -98,18 +98,18 @@ def drawable_text(text: str) -> str:
     return text.translate({ord(character): _code_point(character) for character in missing})
 
 
-def name_undrawn() -> None:
+def report_undrawn() -> None:
     """Print which characters `drawable_text` has replaced; print nothing if all of them were printed before."""
-    name_missing(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
+    report_once(_undrawn, _("no glyph for {characters}: figures show code points in their place"))
     _undrawn.clear()
 
 
-def name_missing(characters: Iterable[str], sentence: str) -> None:
-    """Print `sentence` about {characters} without a glyph; each is reported once by a sentence in a process."""
-    new = sorted(character for character in set(characters) if (sentence, character) not in _named)
+def report_once(characters: Iterable[str], sentence: str) -> None:
+    """Print `sentence` with the given characters in place of {characters}, each at most once in a process."""
+    new = sorted(character for character in set(characters) if (sentence, character) not in _reported)
     if not new:
         return
-    _named.update((sentence, character) for character in new)
+    _reported.update((sentence, character) for character in new)
     shown = " ".join(character if character.isprintable() else _code_point(character) for character in new)
     whole_helps = not whole_font_files() and _IN_WHOLE_FONT.search(shown)
     advice = (
@@ -191,7 +191,7 @@ def _open_font(file: Path) -> Any:
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Return the narrower glyph, half-width or else proportional, for each full-width glyph of a font that has one."""
+    """Map full-width glyphs of a font to their half-width or, if there is none, proportional glyphs."""
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):

@@ -174,7 +174,7 @@ def _blank_note(grids: Sequence[NDArray[np.float64]]) -> str:
 
 
 _WIDEST = 9.4
-"""Maximum width in inches of a line of grids on a page."""
+"""Maximum width in inches of a row of grids on a page."""
 
 
 @dataclass(frozen=True)
@@ -194,10 +194,10 @@ class HeadGrid:
 def head_grids_figure(
     grids: Sequence[HeadGrid], chance: float, title: str, label: str, axes_names: tuple[str, str]
 ) -> Figure:
-    """Draw grids of several models side by side on one colour scale from 0 to 1.
+    """Draw the candidate accuracies of all heads of several models, as grids with a common colour scale from 0 to 1.
 
     Args:
-        grids: one grid per model with scores in [0, 1]; grids beyond the width of a page go to the next line.
+        grids: one grid per model with scores in [0, 1]; the grids are placed side by side in rows of page width.
         chance: score drawn in white.
         label: label of the colour scale.
         axes_names: names of the vertical and horizontal axis, layer and head.
@@ -328,7 +328,7 @@ def alignment_figure(
 
 
 def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
-    """Write the name of each line, given as (last value, name, colour, font weight), at its right end.
+    """Label each line, given as (last value, label, colour, font weight), at its right end.
 
     The axes are `tall` inches high.
     """

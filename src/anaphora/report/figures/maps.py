@@ -117,7 +117,7 @@ def heat_map_figure(
     axes.set_yticks(centres, labels, fontsize=size)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    # Chinese stands upright, and so do single digits and marks among Chinese; other words are turned.
+    # Chinese words, and single digits and punctuation marks beside them, are stacked upright; other words are rotated.
     upright = [is_chinese(label) or (len(label) == 1 and any(map(is_chinese, labels))) for label in labels]
     stacked = ["\n".join(label) if is_upright else label for label, is_upright in zip(labels, upright, strict=True)]
     axes.set_xticks(centres, stacked, fontsize=size)
@@ -201,7 +201,7 @@ def pronoun_row_figure(
                     fontsize=style.TINY, color=style.MUTED,
                 )  # fmt: skip
         floor -= strip.height(line)
-    sheet.scale(margin, 0.2, top, caption)
+    sheet.draw_scale(margin, 0.2, top, caption)
     return sheet.figure
 
 
@@ -245,12 +245,12 @@ def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
         left = margin + column * (inner + gutter)
         floor = sheet.height - heading.height - sum(rows[:row]) - 0.12
         _draw_verdict_mark(sheet.canvas, left + 0.06, floor + 0.035, cell.antecedent_is_strongest())
-        sheet.word(left + 0.18, floor + 0.03, cell.label, style.MUTED)
+        sheet.draw_label(left + 0.18, floor + 0.03, cell.label, style.MUTED)
         floor -= header - 0.12
         for line in lines[place]:
             strip.draw(sheet.canvas, line, left, floor - strip.box, top)
             floor -= strip.height(line) + 0.06
-    sheet.scale(margin, 0.2, top, caption)
+    sheet.draw_scale(margin, 0.2, top, caption)
     return sheet.figure
 
 
@@ -274,9 +274,9 @@ class _SentenceStrip:
 
     def __init__(self, words: Sequence[str], weights: ArrayLike, roles: WordRoles, size: float) -> None:
         self.words = [drawable_text(word) for word in words]
-        self._attached = stays_with_previous(words)  # from the marks as they are written, before quotes become straight
+        self._attached = stays_with_previous(words)  # needs the original marks, before quotes become straight
         self._is_right_to_left = is_right_to_left(words)
-        if self._is_right_to_left:  # a bracket on its own is not turned by the font
+        if self._is_right_to_left:  # the font does not mirror a single bracket
             self.words = [word.translate(_MIRRORED) if len(word) == 1 else word for word in self.words]
         self.weights = _weights(weights, (len(words),))
         self.roles = roles
@@ -287,8 +287,8 @@ class _SentenceStrip:
     def lines(self, available: float, least: float) -> list[_TextLine]:
         """Break the sentence into lines of at most `available` inches, with boxes at least `least` inches wide.
 
-        A candidate's words share a line. No line begins with a closing mark or ends with an opening one.
-        From right to left, the first word of each line is at its right end.
+        The words of a candidate stay on one line. No line begins with a closing punctuation mark or ends with an
+        opening one. In a right-to-left script, the first word of each line is at its right end.
         """
         gap = 0.035
         widths = [
@@ -320,12 +320,12 @@ class _SentenceStrip:
         return _mirrored(lines) if self._is_right_to_left else lines
 
     def height(self, line: _TextLine) -> float:
-        """Return the height in inches of the line's boxes and the sums printed below candidates."""
+        """Return the height in inches of a line of the sentence, with the weights printed below candidates."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 
     def draw(self, canvas: Axes, line: _TextLine, left: float, base: float, top: float) -> None:
-        """Draw one line with its lower edge at `base` inches; the weight `top` gets the darkest colour."""
+        """Draw one line of the sentence with its lower edge at `base` inches; the weight `top` has the darkest colour."""
         edges = {}
         for index, offset, width in line.places:
             shade = min(float(self.weights[index]) / top, 1.0)
@@ -356,7 +356,7 @@ _MIRRORED = str.maketrans("()[]{}<>«»‹›", ")(][}{><»«›‹")
 
 
 def _mirrored(lines: Sequence[_TextLine]) -> list[_TextLine]:
-    """Return lines whose words stand from right to left, aligned on the right."""
+    """Mirror the words of each line for a right-to-left script, and align the lines on the right."""
     length = max(line.length for line in lines)
     turned = [[(index, length - left - width, width) for index, left, width in line.places] for line in lines]
     return [_TextLine(places, length) for places in turned]

@@ -1,7 +1,7 @@
 """Figures of effects on attention, other attention maps, trained controls, and accuracy by attributes of the items.
 
-A group of items has one language and one cue category (`Group.kind`). A trained control is a model trained like the run
-but with one change that should keep heads from picking antecedents. Each function returns None if nothing was
+A group of items has one language and one cue category ("set" or "role"). A trained control is a model trained like the
+run but with one change that should keep heads from picking antecedents. Each function returns None if nothing was
 measured.
 """
 
@@ -36,9 +36,9 @@ from anaphora.report.wording import (
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
     """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals.
 
-    Each group of items has its own effects: mean differences of attention weight between the two candidates of a quad.
-    These are antecedent minus other candidate (meaning), first minus second in the sentence (position), and the
-    absolute difference over all sentences (entity).
+    The effects are mean differences of attention weight between the two candidates in the sentences of a quad:
+    antecedent minus other candidate (meaning), first minus second in the sentence (position), and the absolute
+    difference over all sentences (entity). They are shown for each group of items.
     """
     groups = list(kind_groups(part))
     marks: Marks = {}
@@ -63,9 +63,9 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 
 @figure_style()
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
-    """Draw candidate accuracy and weight on the antecedent for each kind of attention map.
+    """Draw candidate accuracy and weight on the antecedent for each type of attention map, such as rollout.
 
-    Each kind of map is measured at the head or layer that was chosen for it.
+    For each type, they are those of the head or layer that was chosen with maps of this type.
     """
     marks: Marks = {}
     panels: dict[str, None] = {}
@@ -113,9 +113,9 @@ def controls_figure(evidence: Evidence) -> Figure | None:
 
 @figure_style()
 def strata_figure(part: Groups[Cell]) -> Figure | None:
-    """Draw task accuracy and candidate accuracy for each stratum that does not count for the main result.
+    """Draw task accuracy and candidate accuracy for each stratum that the main results leave out (`Example.is_main`).
 
-    A stratum is a group of items built in the same way. Main items (`Example.is_main`) count for the main result.
+    A stratum is a group of items built in the same way.
     """
     marks: Marks = {}
     for language, cells in part.items():

@@ -1,4 +1,4 @@
-"""Building blocks of the evidence figures: panels with shared rows, and curves over a count or an amount.
+"""Building blocks of the report's figures: panels with shared rows, and curves over a count or an amount.
 
 Shares and accuracy drops are fractions in the data. The axes of curves, and of panels with `points`, are in percent or
 percentage points.
@@ -29,8 +29,8 @@ class Mark:
     Attributes:
         value: horizontal position of the mark.
         ends: (low, high) of the interval; None if there is none.
-        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured", a dash, which differs from a
-            bar of length 0.
+        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured" for a dash, because a bar of
+            length 0 would be a measured value.
     """
 
     value: float
@@ -64,9 +64,9 @@ class Curve:
 Marks = dict[tuple[str, str], list[Mark]]
 _Legend = Sequence[tuple[str, str, str]]
 _ROW_HEIGHT = 0.185
-"""Height in inches of a row of one or two marks."""
+"""Height in inches of a row with one or two marks."""
 _TALL_ROW = {3: 1.25, 4: 1.7}
-"""Factor of the row height with three marks, and with four or more."""
+"""Factors by which rows with three marks, and with four or more marks, are higher."""
 _BELOW = "\x1f"
 """Separator between heading and text in the name of a row; no text contains the unit separator."""
 _TICKS = ("tick", "dotted tick", "dashed tick")
@@ -78,9 +78,9 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a name for a row below a heading; `panel_figure` prints only the part `text` of this name.
+    """Return a row name that is unique below its heading; `panel_figure` prints only `text`.
 
-    Since the name includes the heading, rows with the same text below different headings have different names.
+    Rows with the same text below different headings thus have different names.
     """
     return f"{heading}{_BELOW}{text}"
 
@@ -175,7 +175,7 @@ def panel_figure(
 
 
 def measured_marks(marks: Sequence[Mark]) -> list[Mark]:
-    """Return the marks except ticks, which are as high as the row and need no vertical offset."""
+    """Return the marks except ticks, which span the height of the row and so need no vertical offset."""
     return [mark for mark in marks if mark.form not in _TICKS]
 
 
@@ -223,7 +223,7 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the error bar of a bar that is filled from 0 to `filled`, in a contrasting colour on the filled area."""
+    """Draw the interval of a bar that is filled from 0 to `filled`, in a contrasting colour on the filled area."""
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (
@@ -244,9 +244,10 @@ def curve_figure(
     top: float = 0.3,
     reference: float | None = None,
 ) -> Figure:
-    """Draw panels of curves with a common vertical scale, at most four in a line.
+    """Draw panels of curves with a common vertical scale, at most four side by side.
 
     Args:
+        panels: (name, curves) of each panel.
         key: legend entries, (text, colour, form).
         across_label, label: labels of the horizontal and of the vertical axes.
         top: minimum upper limit of the vertical axes, as a share.
@@ -336,7 +337,7 @@ def _draw_legend(sheet: Sheet, middle: float, key: _Legend) -> None:
         elif form in _TICKS:
             sheet.canvas.plot([left + 0.05] * 2, [middle - 0.055, middle + 0.055], **_tick_pattern(form, colour))
         elif form == "not measured":
-            sheet.word(left + 0.02, middle, NOT_MEASURED, colour)
+            sheet.draw_label(left + 0.02, middle, NOT_MEASURED, colour)
         else:
             sheet.canvas.plot([left + 0.05], [middle], marker=form, markersize=4.5, color=colour, linestyle="none")
-        left = sheet.word(left + 0.15, middle, name, style.INK) + 0.19
+        left = sheet.draw_label(left + 0.15, middle, name, style.INK) + 0.19

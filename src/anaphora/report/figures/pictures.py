@@ -1,4 +1,4 @@
-"""Figures of a sentence, made from the pronoun's attention rows, and figures of a run, made from its evidence."""
+"""Figures of a sentence, from the pronoun's attention rows, and figures of a run, from its results (`Evidence`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from anaphora.report.wording import all_groups, label, split_names
 
 
 def sentence_figures(record: AttentionRecord, maps: NDArray[np.float32], head: Head) -> dict[str, Figure]:
-    """Return the attention map of one head ("heat_map") and its row of the pronoun ("pronoun_row") as figures.
+    """Draw the attention map of one head (key "heat_map") and the pronoun's row of this map (key "pronoun_row").
 
     `maps` has the maps of all heads, (L, H, W, W), over words in the order of `word_weights`.
     """
@@ -51,7 +51,10 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad with the pronoun's attention in one head, sorted by cue and candidate order."""
+    """Return the sentences of a quad with the pronoun's attention in one head, sorted by cue and candidate order.
+
+    A quad has a sentence for every combination of cue (the words that decide) and candidate order.
+    """
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]
@@ -132,10 +135,9 @@ def _cue(example: Example) -> str:
 
 
 def _cue_as_written(example: Example) -> str:
-    """Return the cue as it is written in the text, with an ellipsis for words between the parts of the cue.
+    """Return the cue (the words that decide) as written in the text, with an ellipsis for other words between them.
 
-    If the cue does not occur in the text, the cue that is stored in the example is returned. If the example has no
-    cue, the result is "".
+    If the text does not contain the cue, return it as stored in the example; if the example has no cue, return "".
     """
     words = [re.escape(word) if is_chinese(word) else rf"\b{re.escape(word)}\b" for word in _cue(example).split()]
     whole = re.search(r"\s*".join(words), example.text, re.IGNORECASE)

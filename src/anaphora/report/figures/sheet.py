@@ -1,4 +1,4 @@
-"""Common parts of all figures: layout in inches, headings, colour scales, legends and the roles of words.
+"""Elements shared by all figures: layout in inches, headings, colour scales, legends and the roles of words.
 
 W is the number of words of a sentence. pyplot is not used.
 """
@@ -50,12 +50,12 @@ MIN_PRINTED_WEIGHT = 0.015
 """Minimum attention weight that is printed as a number."""
 
 CandidateWords = Sequence[int | Sequence[int]]
-"""Candidates of one role: the word index of each, or the indices of all its words."""
+"""Candidates with the same role: for each, the index of its word, or the indices of all its words."""
 
 
 @dataclass(frozen=True)
 class Heading:
-    """Heading of a figure: title, grey note below it, and legend of the word roles that occur; sizes are in inches."""
+    """Heading of a figure: title, grey note below it, and legend of the word roles in the figure; sizes in inches."""
 
     title: str
     roles: WordRoles | None
@@ -81,7 +81,7 @@ class Heading:
 class NotebookFigure(Figure):
     """Figure that notebooks display without pyplot.
 
-    `title` has its line breaks; `title_lines` are the artists of the title's lines, from top to bottom.
+    `title` includes line breaks; `title_lines` are the matplotlib artists of its lines, from top to bottom.
     """
 
     title: str = ""
@@ -98,7 +98,7 @@ class NotebookFigure(Figure):
 
 
 class Sheet:
-    """Figure with its heading, on which parts are placed by their distance in inches from the lower left corner."""
+    """Figure with a heading, in which positions are given in inches from the lower left corner."""
 
     def __init__(self, width: float, height: float, heading: Heading) -> None:
         self.width, self.height = width, height
@@ -125,15 +125,15 @@ class Sheet:
         left = 0.15
         for name in heading.names:
             draw_underline(self.canvas, left, left + 0.13, line - 0.1, name)
-            left = self.word(left + 0.18, line - 0.1, label(_role_names(), name), ROLE_COLOURS[name]) + 0.16
+            left = self.draw_label(left + 0.18, line - 0.1, label(_role_names(), name), ROLE_COLOURS[name]) + 0.16
 
-    def word(self, left: float, middle: float, text: str, colour: str) -> float:
+    def draw_label(self, left: float, middle: float, text: str, colour: str) -> float:
         """Draw a small label and return the position of its right end, in inches."""
         text = drawable_text(text)
         self.canvas.text(left, middle - 0.032, text, fontsize=style.SMALL, color=colour)
         return left + text_width(text, style.SMALL)
 
-    def scale(self, left: float, middle: float, top: float, label: str) -> None:
+    def draw_scale(self, left: float, middle: float, top: float, label: str) -> None:
         """Draw a horizontal colour scale of weights from 0 to `top`, with its label."""
         steps, length = 24, _COLOUR_SCALE_LENGTH
         for step in range(steps):
@@ -142,9 +142,9 @@ class Sheet:
                           facecolor=style.WEIGHTS((step + 0.5) / steps), linewidth=0.2,
                           edgecolor=style.WEIGHTS((step + 0.5) / steps))
             )  # fmt: skip
-        self.word(left, middle, "0", style.MUTED)
-        end = self.word(left + 0.15 + length, middle, f"{top:g}", style.MUTED)
-        self.word(end + 0.12, middle, label, style.MUTED)
+        self.draw_label(left, middle, "0", style.MUTED)
+        end = self.draw_label(left + 0.15 + length, middle, f"{top:g}", style.MUTED)
+        self.draw_label(end + 0.12, middle, label, style.MUTED)
 
 
 def scale_width(label: str) -> float:
@@ -175,7 +175,7 @@ def draw_colour_bar(axes: Axes, colours: Colormap, norm: Normalize, label: str, 
 
 
 def tick_style(rank: int) -> dict[str, Any]:
-    """Return the line style for ticks of the baseline with index `rank`; styles repeat after 12 baselines."""
+    """Return the line style of the ticks that mark the baseline with index `rank`; styles repeat after 12 baselines."""
     patterns: tuple[Any, ...] = ("-", (0, (1, 0.6)), (0, (3, 1)), (0, (2.2, 0.7, 0.6, 0.7)))
     colours = (style.INK, style.MUTED, style.OTHER)
     return {"linestyle": patterns[rank % 4], "color": colours[rank // 4 % 3], "linewidth": 1.3}
@@ -232,14 +232,12 @@ def _title_width(text: str) -> float:
 
 
 def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> list[list[str]]:
-    """Return the entries of a legend line by line.
+    """Divide the entries of a legend into lines, and return their names; without entries, there is one empty line.
 
     Args:
         names: text of each entry, by name.
         symbol_width: width of an entry's symbol with its gaps, in inches.
-        room: width of a line in inches; a wider entry gets a line of its own.
-
-    Without entries, there is one empty line.
+        room: maximum width of a line in inches; a wider entry gets a line of its own.
     """
     widths = [text_width(drawable_text(text), style.SMALL) + symbol_width for text in names.values()]
     return [[list(names)[index] for index in line] for line in portions(widths, room) or [[]]]
@@ -270,7 +268,7 @@ def checked_indices(entry: int | Sequence[int], count: int, name: str) -> list[i
 
 
 def finite_array(values: ArrayLike, name: str, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """Return values as a float array of the given shape, in which None allows any size.
+    """Return values as a float array after checking its shape; None in `shape` allows any size.
 
     Raises:
         UserError: the values do not have this shape, there are no values, or a value is not finite.
@@ -343,7 +341,7 @@ class WordRoles:
 
 def draw_underline(canvas: Axes, left: float, right: float, height: float, name: str) -> None:
     """Draw a line in the colour of the role `name`, or a small frame if the role is one of `FRAMED_ROLES`."""
-    # The antecedent's line is solid and the others' dashed, so that roles differ in greyscale too.
+    # The antecedent's line is solid and other candidates' lines are dashed, so that roles differ in greyscale too.
     if name in FRAMED_ROLES:
         canvas.add_patch(role_frame(left, height - 0.045, right - left, 0.09, name, 1.2))
     else:

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.colors import ListedColormap, to_rgb
 from numpy.typing import NDArray
 
-from anaphora.report.figures.fonts import font_families, name_undrawn
+from anaphora.report.figures.fonts import font_families, report_undrawn
 
 DOUBLE_COLUMN = 7.0
 """Width in inches of a two-column figure in a paper."""
@@ -123,7 +123,7 @@ def figure_style() -> Iterator[None]:
 
     with context(["default", {**_MATPLOTLIB_SETTINGS, "font.family": list(font_families())}]):
         yield
-    name_undrawn()
+    report_undrawn()
 
 
 def text_colour_on(colour: tuple[float, ...]) -> str:

@@ -56,7 +56,7 @@ def unread_note(words: Sequence[str]) -> str:
 
 
 def quoted_words(words: Sequence[str]) -> str:
-    """Return words in quotation marks, joined by commas; a soft hyphen, which cannot be seen, is written as U+00AD."""
+    """Return words in quotation marks, joined by commas; invisible characters are written as, for example, U+00AD."""
     printable = (
         word if any(map(str.isprintable, word)) else " ".join(f"U+{ord(letter):04X}" for letter in word)
         for word in words
@@ -69,8 +69,8 @@ def head_note(
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
-    It may also say that every weight on a candidate is below `LEAST_WEIGHT`, or name several candidates whose weights
-    are equal with two decimals, or several answers that tie for the highest probability (`best_answers`).
+    If all weights are below `LEAST_WEIGHT`, if the largest weights are equal to two decimals, or if several answers tie
+    for the highest probability (`best_answers`), the note says this instead.
 
     Args:
         layer, head: indices of the head, from 0.
@@ -109,15 +109,15 @@ def best_answers(shares: Sequence[float]) -> list[int]:
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note that the last of several third-person pronouns is analysed, and how to choose another; else None.
+    """Return a note that the last third-person pronoun is analysed, and how to choose another; None for one pronoun.
 
-    `pronoun` is the character span of the last one.
+    `pronoun` is the character span of the last pronoun.
     """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:
         return None
     return _("Of {count} pronouns the last one, “{pronoun}”, is asked about; pronoun={other} chooses another.").format(
-        count=len(others) + 1, pronoun=text[slice(*pronoun)], other=_typed(text, others[-1])
+        count=len(others) + 1, pronoun=text[slice(*pronoun)], other=_pronoun_setting(text, others[-1])
     )
 
 
@@ -131,7 +131,7 @@ def too_few_note(pronoun: str) -> str:
     return answer_phrases()["too_few"].format(pronoun=f"“{pronoun}”")
 
 
-def _typed(text: str, span: Span) -> str:
+def _pronoun_setting(text: str, span: Span) -> str:
     """Return the value of the setting `pronoun` for a span: "she", or "she:2" for the second "she", ignoring case."""
     word = text[slice(*span)]
     spans = list(occurrences_in_any_case(word, text))

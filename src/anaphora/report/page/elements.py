@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from anaphora.report.figures.maps import QuadCell
 
 SentenceEntry = Mapping[str, Any]
-"""Sentence of the explorer in the format of the page's script; `explorer.explorer_entries` lists the keys."""
+"""Sentence with its attention maps as data for the page's script; `explorer.explorer_entries` lists the keys."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class ReportRun:
     """Content of the report on one run.
 
     Attributes:
-        evidence: measurements of the run; parts that were not measured are None.
+        evidence: measurements of the run; None in fields that were not measured.
         argument: value of `run=` in commands; empty for a model without a run directory.
         recipe: settings as text, without name, folders and seed; None if unknown.
         validations: validation records of `training.json`.
@@ -36,8 +36,8 @@ class ReportRun:
         chance: mean share of correct candidates over all languages of the development split.
         quads: quads to show, each as (language, cue category, four sentences). The sentences combine each of two cues
             with both orders of the candidates.
-        sentences: sentences for the page's explorer of attention maps, with this run's maps and answers.
-        is_explored: whether the page's explorer shows these sentences, so that examples can link to the explorer.
+        sentences: sentences with this run's attention maps and answers, for the interactive view of the page.
+        is_explored: whether the interactive view shows these sentences, so that examples can link to it.
         unread: parts of pronouns and candidates that the model's vocabulary lacks; None if there are no such parts.
     """
 
@@ -69,7 +69,7 @@ class FigureElement:
 class TableElement:
     """Page element with a table of formatted cells.
 
-    The first `texts` columns have words, the others numbers. A `folded` table is shown after a click on its title.
+    The first `texts` columns contain text, the others numbers. A `folded` table is shown after a click on its title.
     """
 
     kind: ClassVar[str] = "table"
@@ -165,8 +165,8 @@ class ShadedSentence:
     """Sentence shaded by the pronoun's attention in the chosen head.
 
     Attributes:
-        identity: id of the sentence in the page's explorer; None if it is not shown there.
-        factors: category (`kind`) and type of the cue in one string; empty if unknown.
+        identity: id of the sentence in the page's interactive view of attention maps; None if it is not shown there.
+        factors: category and type of the sentence's cue, such as "role · causality"; empty if unknown.
         answer: text of the model's answer; a dash if the model gives none.
     """
 
@@ -252,7 +252,7 @@ def with_rows(*tables: TableElement | VerdictElement) -> list[PageElement]:
 
 
 PlacedSections = Mapping[int, Callable[[ReportRun], Section | None]]
-"""Functions that build the sections of one module, by position on the page.
+"""Functions that build report sections, keyed by the section's position on the page.
 
 A function returns None if its section does not apply to the run.
 """
@@ -266,7 +266,7 @@ def figure_with_numbers(
     texts: int = 1,
     title: str = "",
 ) -> list[PageElement]:
-    """Return a figure followed by a folded table of its numbers; empty if the figure is None.
+    """Return page elements for a figure and, below it, a folded table of its numbers; empty if the figure is None.
 
     `summary` has the clauses of the figure's alternative text; the other arguments are those of `table_of`.
     """

@@ -1,6 +1,6 @@
-"""Data of the explorer, the part of a page that shows attention maps of sentences (templates/explorer.js).
+"""Data of the explorer, an interactive view of sentences and their attention maps (templates/explorer.js).
 
-They consist of an entry for each sentence, with encoded attention maps, and of interface texts.
+The data are an entry for each sentence, with encoded attention maps, and the interface texts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:
-    """Return the sentences of one run as entries of the page's explorer of attention maps.
+    """Return the sentences of one run as entries of the explorer, the page's interactive view of attention maps.
 
     Returns:
         One dictionary per sentence: {"id", "text", "language", "kind", "type", "words", "pronoun", "antecedents",
@@ -38,8 +38,8 @@ def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]
         base64 of uint8}}} for W words. "pronoun" and each candidate are lists of word indices. "answer" is the text of
         the candidate that the model chose, "" for none of them; "right" says whether it is right. Both are None without
         an answer. "head_right" says whether the pronoun attends most to an antecedent in the chosen head.
-        "direction" is "rtl" if the words stand from right to left, and is missing otherwise.
-        "pronoun_rows" has the unrounded weights of the pronoun, (L, H, W); it is left out of pages.
+        "direction" is "rtl" for a right-to-left script, and is missing otherwise. "pronoun_rows" has the unrounded
+        weights from the pronoun, (L, H, W); it is not written to pages.
     """
     counts: dict[str, int] = {}
     sentences = []
@@ -76,11 +76,12 @@ def _sentence_entry(sentence: ExampleSentence, name: str) -> dict[str, Any]:
 def attention_entry(
     text: str, words: Sequence[str], spans: Sequence[Span], weights: NDArray[np.float32], example: Example | None = None
 ) -> dict[str, Any]:
-    """Return an entry of the page's explorer for a text with the attention maps of all heads.
+    """Return the explorer entry of a text with the attention maps of all heads.
 
     Args:
         spans: (start, end) character span of each of the W words; the span of a special token is empty.
-        weights: (L, H, W, W). Layers without attention are listed under "blank_layers" of the map, but not if all are.
+        weights: (L, H, W, W). Layers without attention are listed under the map's key "blank_layers", unless no layer
+            has attention.
         example: the text with a pronoun and candidates; None for an entry without them.
     """
     attending = attending_layers(weights)
@@ -101,7 +102,7 @@ def attention_entry(
 
 
 def completed_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an explorer entry with defaults for missing keys; the default text has all words except special tokens."""
+    """Add defaults for missing keys to an explorer entry; the default text joins all words except special tokens."""
     special = set(entry.get("special", ()))
     words = [word for index, word in enumerate(entry["words"]) if index not in special]
     text = entry.get("text") or ("" if language_of("".join(words)) == "zh" else " ").join(words)
@@ -124,7 +125,7 @@ def pronoun_row(sentence: Mapping[str, Any], head: Head) -> NDArray[np.float64]:
 
 
 def _direction(words: Sequence[str]) -> dict[str, str]:
-    """Return the key "direction" of an entry whose words stand from right to left; nothing for other entries."""
+    """Return the key "direction" of an explorer entry if its words are in a right-to-left script, otherwise no key."""
     return {"direction": "rtl"} if is_right_to_left(words) else {}
 
 
@@ -142,10 +143,13 @@ def _answer_text(example: Example, answer: int | None) -> str | None:
 
 
 def pack_map(weights: ArrayLike) -> dict[str, Any]:
-    """Encode an attention map for an explorer entry, with weights rounded to multiples of 1 / 255.
+    """Encode an attention map for an explorer entry: clip the weights to [0, 1] and round them to multiples of 1 / 255.
 
-    The map is (L, H, W, W), or (L, 1, W, W) without heads; finite, and clipped to [0, 1] here. The result has its
-    "shape" and "data", base64 of uint8.
+    Args:
+        weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite.
+
+    Returns:
+        {"shape": shape of the map, "data": base64 of uint8}.
 
     Raises:
         UserError: weights of another shape.
@@ -185,7 +189,7 @@ def compress_map(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def explorer_words() -> dict[str, dict[str, str]]:
-    """Return the explorer's texts and the labels of maps, languages and attributes of items, by group and name."""
+    """Return the texts of the explorer's interface and the labels of maps, languages and item attributes."""
     words = {
         "phrases": explorer_phrases(),
         "maps": map_names(),
@@ -196,7 +200,7 @@ def explorer_words() -> dict[str, dict[str, str]]:
 
 
 def explorer_phrases() -> dict[str, str]:
-    """Return the interface texts of the explorer under the keys that the explorer's script uses."""
+    """Return the texts of the explorer's interface under the keys that the explorer's script uses."""
     return {
         "no_script": _("The explorer needs JavaScript, which this browser has switched off."),
         "choose_sentence": _("Choose a sentence"),

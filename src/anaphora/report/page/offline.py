@@ -1,4 +1,4 @@
-"""Common parts of all offline pages: escaping templates, JSON for scripts, fonts, and file names by language.
+"""Functions shared by all offline HTML pages: templates, JSON for scripts, fonts, and file names by language.
 
 A page loads nothing: style, script, fonts, figures and data are embedded, and its content security policy forbids
 anything else. Templates escape text from data, and scripts insert it only as text.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TEMPLATE_FOLDER = Path(__file__).with_name("templates")
 FONT_MARK = "/*the faces of the characters in use*/"
-"""Placeholder of the fonts in the style of a page, replaced once all characters of the page are known."""
+"""Placeholder for the embedded fonts in a page's style, replaced when all characters of the page are known."""
 _BESIDE_NUMBER = re.compile(r"([^\s(\[]+(?: [^\s\d(\[]+)?)((?: [(\[][^()\[\]\n]*[)\]])+|\n.+)")
 _BEFORE_UNIT = re.compile(r"(?<=[\d}\]]) (?=%|points?\b|times\b|个百分点|倍)")
 _P_VALUE = re.compile(r"\bp (&lt;|[<=]) (?=\d)")
@@ -37,14 +37,14 @@ _CHINESE_STRETCH = re.compile(f"([{WIDE_RANGES}]+)")
 _ENGLISH_STRETCH = re.compile(
     r"((?<=\u201c)[^\u201c\u201d]*[A-Za-z]{2}[^\u201c\u201d]*(?=\u201d)|(?:[A-Za-z’'-]+,? )+[A-Za-z’'-]+[.?!]?)"
 )
-"""Text in quotes, or several words in a row."""
+"""English text on a Chinese page: text in quotes, or several consecutive words."""
 _DOUBLE_QUOTES = "\u201c\u201d"
 _QUOTES = f"\u2018\u2019{_DOUBLE_QUOTES}"
 
 
 @lru_cache(maxsize=2)
 def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
-    """Return the cached Jinja environment for the templates of a folder and those shared by all pages.
+    """Return a cached Jinja environment for the templates in a folder and those shared by all pages.
 
     Text is escaped and undefined names are errors. `_` and `pgettext` translate into the current language.
     """
@@ -70,7 +70,7 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Split the text of a table cell into a number with its unit, and the interval or text that follows, if any."""
+    """Split the text of a table cell into the number with its unit, and the interval or text that follows, or ""."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 
@@ -115,9 +115,9 @@ def with_units(text: str) -> str:
 
 
 def with_languages(text: str) -> Markup:
-    """Escape a sentence of a page, and mark words of the other language with it, for fonts and screen readers.
+    """Escape a sentence, and add `lang` to words that are not in the page's language, for fonts and screen readers.
 
-    On an English page these are Chinese characters, on a Chinese page what stands in quotes or has several words.
+    On an English page, these are Chinese characters; on a Chinese page, English text in quotes or of several words.
     """
     from markupsafe import escape
 
@@ -131,9 +131,9 @@ def with_languages(text: str) -> Markup:
 
 
 def with_fonts(html: str, text: Iterable[str]) -> str:
-    """Insert fonts into an HTML page, in place of `FONT_MARK`, and no-break spaces before units; return the page.
+    """Replace `FONT_MARK` in an HTML page by fonts for the glyphs of `text`; put no-break spaces before units.
 
-    The fonts have the glyphs for `text`. Letters without a glyph are reported on the console.
+    Letters without a glyph are reported on the console.
     """
     parts = _SCRIPT_OR_STYLE.split(html)  # odd parts are scripts and styles, which stay unchanged
     html = "".join(part if index % 2 else with_units(part) for index, part in enumerate(parts))
@@ -141,14 +141,14 @@ def with_fonts(html: str, text: Iterable[str]) -> str:
 
 
 def weight_colours() -> dict[str, Any]:
-    """Return 64 colours of attention weights from 0 to 1 ("ramp"), and that of text on each ("inks")."""
+    """Return 64 colours of attention weights from 0 to 1 ("ramp"), and the text colour for each of them ("inks")."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.WEIGHTS)
 
 
 def diverging_colours() -> dict[str, Any]:
-    """Return 64 colours of signed values, white in the middle ("ramp"), and that of text on each ("inks")."""
+    """Return 64 colours of signed values, with white for 0 ("ramp"), and the text colour for each of them ("inks")."""
     from anaphora.report.figures import style
 
     return _colour_steps(style.DIVERGING)
@@ -166,15 +166,15 @@ def _colour_steps(colours: Colormap) -> dict[str, Any]:
 def _font_faces(text: Iterable[str]) -> str:
     from anaphora.report.figures.fonts import FAMILY, font_files, write_subset
 
-    # Dashes, ellipses and apostrophes are left to the reader's fonts, which draw them narrow. The double quotes of a
-    # Chinese page are full-width; on other pages all quotes are the narrow ones of this font.
+    # Dashes, ellipses and apostrophes are left to the browser's fonts, where they are narrow. On a Chinese page, double
+    # quotes are full-width; on other pages, all quotes have the narrow glyphs of this font.
     narrow, wide = ("\u2212", _DOUBLE_QUOTES) if spoken_language() == "zh" else (f"\u2212{_QUOTES}", "")
     characters = sorted(
         character
         for character in {*text, "\u00a0"}
         if " " <= character <= "~" or character in f"\u00a0{narrow}{wide}" or _is_letter(character)
     )
-    name_left_to_reader(characters)
+    report_missing_on_page(characters)
     rules = []
     for weight, file in font_files().items():
         buffer = io.BytesIO()
@@ -187,12 +187,12 @@ def _font_faces(text: Iterable[str]) -> str:
     return "\n".join(rules)
 
 
-def name_left_to_reader(text: Iterable[str]) -> None:
+def report_missing_on_page(text: Iterable[str]) -> None:
     """Print which letters and Chinese characters have no glyph; a browser shows these in another font, if it can."""
-    from anaphora.report.figures.fonts import missing_glyphs, name_missing
+    from anaphora.report.figures.fonts import missing_glyphs, report_once
 
     letters = "".join(filter(_is_letter, set(text)))
-    name_missing(missing_glyphs(letters), _("no glyph for {characters}: a page leaves them to the fonts of its reader"))
+    report_once(missing_glyphs(letters), _("no glyph for {characters}: a page leaves them to the fonts of its reader"))
 
 
 def _is_letter(character: str) -> bool:
@@ -200,17 +200,17 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return the suffix of the page's file name for each language: ".zh" for Chinese if there are both, else empty."""
+    """Return a file name suffix for each language of a page: ".zh" for Chinese if it is in both languages, else ""."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 
 def page_names(stem: str, suffixes: Mapping[str, str]) -> dict[str, str]:
-    """Return the file name of the page in each language."""
+    """Return the file name of a page in each language; `suffixes` are those of `page_suffixes`."""
     return {language: f"{stem}{suffix}.html" for language, suffix in suffixes.items()}
 
 
 def other_pages(names: Mapping[str, str], language: str) -> dict[str, str]:
-    """Return the links from the page in one language to the others, keyed by language."""
+    """Return the file names of a page in all languages but one, keyed by language, for links between them."""
     return {other: name for other, name in names.items() if other != language}
 
 

@@ -1,4 +1,4 @@
-"""Top of the report page: verdict, main result, picture and properties of a run, or a comparison of several runs."""
+"""Top of the report page: verdict, main result, figure and properties of a run, or a comparison of several runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def comparison_section(
 ) -> Section:
     """Return the section that compares runs by their verdicts, their measures, and their heads' attention rows.
 
-    Its explanation says whether the runs have the same settings apart from the seed.
+    The explanation of the section says whether the runs have the same settings apart from the seed.
     """
     tables = []
     for title, parts in (
@@ -93,7 +93,7 @@ def comparison_section(
 
 
 def run_headline(evidence: Evidence) -> str:
-    """Return the run's main result in words; empty if no main items (`Example.is_main`) were scored."""
+    """Return the main result of a run in words; "" if no main items (`Example.is_main`) were scored."""
     return headline_sentence(evidence) if evidence.languages else ""
 
 
@@ -198,8 +198,8 @@ def cue_kinds(runs: Sequence[ReportRun]) -> str:
 def opening_pictures(run: ReportRun) -> list[FigureElement]:
     """Draw the pronoun's attention row in the chosen head for one sentence, for a wide screen and for a phone.
 
-    It is the first sentence in the language of the page, or else the first of the run. The list is empty if the run has
-    no sentence, or if this one has no map of raw weights.
+    The sentence is the run's first one in the language of the page, or the first in any language. The list is empty if
+    there is no sentence, or if the sentence has no map of raw weights.
     """
     sentences = sorted(run.sentences, key=lambda sentence: sentence["language"] != spoken_language())
     if not sentences or "raw" not in sentences[0]["maps"]:
@@ -219,7 +219,7 @@ def opening_pictures(run: ReportRun) -> list[FigureElement]:
 
 
 def run_facts(run: ReportRun) -> list[tuple[str, str]]:
-    """Return properties of the run, such as its seed, as (name, value); unknown ones are left out."""
+    """Return the known properties of a run, such as its seed, as (name, value)."""
     evidence = run.evidence
     items = sum(whole.items for whole in evidence.languages.values())
     left_out = [

@@ -1,4 +1,4 @@
-"""Page of the report, and page with the attention maps of one sentence; each is one HTML file that works offline."""
+"""HTML page of the report, and HTML page with the attention maps of one sentence; each is a self-contained file."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PIXELS_PER_POINT = 1.7
 _COMPRESS_FROM_BYTES = 1_000_000
 """Size of the encoded maps above which a page stores them compressed."""
 _NUMBERED = re.compile(r"\b(layer|head) (\d)")
-"""Layer or head with its number, which stay on one line."""
+"""The word "layer" or "head" and its number, between which no line break is allowed."""
 _CHINESE_TEXT = re.compile(rf"<text(?=[^>]*>[^<]*{WIDE_CHARACTER.pattern})")
 _BREAK_IN_CHINESE = re.compile(rf"(?<={WIDE_CHARACTER.pattern})\n(?={WIDE_CHARACTER.pattern})")
 
@@ -60,7 +60,7 @@ def write_report(
     """Write the report of one or several runs as one self-contained HTML file, in the language set by `spoken_in`.
 
     Args:
-        runs: content of each run; the explorer shows the sentences of the first run.
+        runs: content of each run; the interactive view of attention maps has the sentences of the first run.
         spreads: spread of each measure over the runs.
         divergences: divergences between the attention rows of the runs.
         translations: link to the same report in each other language, by language.
@@ -122,12 +122,12 @@ def write_attention_page(
     decoder: TableElement | None = None,
     unread: Sequence[str] = (),
 ) -> None:
-    """Write an HTML file that shows the attention maps of one sentence, for all heads, in the report's explorer.
+    """Write an HTML file with an interactive view of the attention maps of one sentence, for all heads.
 
     The page is in the language set by `spoken_in`. Maps above 1 MB are stored compressed.
 
     Args:
-        sentence: explorer entry, as returned by `explorer.attention_entry`; words and maps suffice.
+        sentence: sentence with its maps, as returned by `explorer.attention_entry`; words and maps suffice.
         head: head shown first; None for the first head.
         decoder: for a decoder (causal attention), a table of the weights from the pronoun and from the last word,
             without rows if no pronoun is given; None for other models.
@@ -152,7 +152,7 @@ def write_attention_page(
 
 
 def _explorer(sentences: Sequence[Mapping[str, Any]], head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the template variables of the explorer, which starts with the first sentence and the head `head`."""
+    """Return the template variables of the interactive view, which opens with the first sentence and with `head`."""
     entries = [{key: value for key, value in one.items() if key != "pronoun_rows"} for one in sentences]
     data = {"sentences": entries, "head": head, **explorer_words(), **weight_colours()}
     return {

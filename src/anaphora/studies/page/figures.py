@@ -144,7 +144,7 @@ def interventions_of(study: Study) -> list[str]:
 
 @figure_style()
 def interventions_figure(study: Study) -> Figure | None:
-    """Draw the task accuracy of every cell without an intervention and under each intervention.
+    """Draw the task accuracy of every cell (configuration) without and with each intervention, such as knockout.
 
     There is one panel for each language. Return None if the study has no interventions.
     """
@@ -209,7 +209,7 @@ _Line = list[tuple[float, Spread]]
 def series_figure(study: Study, axis: str, measure: str) -> Figure | None:
     """Plot a measure (median and range over seeds) against the quantity `axis`, such as "distance".
 
-    There is one line for each cell and one panel for each language. Return None if there are no values.
+    There is one line for each cell (configuration) and one panel for each language. Return None if there are no values.
     """
     panels: dict[str, dict[str, _Line]] = {}
     for language in study.measured_languages:
@@ -321,4 +321,4 @@ def _draw_line_legend(sheet: Sheet, middle: float, names: Mapping[str, str], for
         sheet.canvas.plot([left, left + 0.24], [middle] * 2, color=colour, linestyle=dashes, linewidth=1.4)
         sheet.canvas.plot([left + 0.12], [middle], color=colour, marker=marker, markersize=4.0, linestyle="none",
                           markerfacecolor=style.PAPER if hollow else colour)  # fmt: skip
-        left = sheet.word(left + 0.3, middle, text, style.INK) + 0.2
+        left = sheet.draw_label(left + 0.3, middle, text, style.INK) + 0.2

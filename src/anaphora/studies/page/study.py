@@ -116,7 +116,7 @@ def write_study_page(
 
 
 def _explained(study: Study, text: str, of_alignment: str) -> str:
-    """Return `text`, followed by `of_alignment` if the study measures alignment (`has_alignment`)."""
+    """Return `text`, followed by `of_alignment` if the study measures how well attention identifies the antecedent."""
     return joined_sentences([text, of_alignment] if words.has_alignment(study) else [text])
 
 
@@ -281,6 +281,6 @@ def _run_table(study: Study) -> TableElement:
 
 
 def _cell_and_folder(cell: str, study: Study) -> str:
-    """Return the display name of a cell, followed by the name of its folder if the two names differ."""
+    """Return the display name of a cell (configuration), and in brackets that of its folder if the names differ."""
     name = words.cell_label(cell, study)
     return name if name == words.plain_label(cell) else _("{cell} ({folder})").format(cell=name, folder=cell)

@@ -44,7 +44,7 @@ def prediction_of(study: Study) -> str:
 
 
 def names_of(study: Study) -> dict[str, str]:
-    """Return the display names that a study's settings define for cells, pools and factors, in the page's language.
+    """Return the display names that a study's settings define for its configurations (cells), pools and factors.
 
     A pool is several cells summarised together; a factor is an aspect in which cells differ.
     """
@@ -52,16 +52,16 @@ def names_of(study: Study) -> dict[str, str]:
 
 
 def cell_label(cell: str, study: Study) -> str:
-    """Return the display name of a cell.
+    """Return the display name of a cell (configuration of a study).
 
-    For a cell that combines the changes of several cells, the display names of these cells are joined by " + ".
+    If the cell combines the changes of several cells, the display names of these cells are joined by " + ".
     """
     known = {BASE_CELL: _("base")} | names_of(study)
     return " + ".join(known.get(part, plain_label(part)) for part in cell.split("+"))
 
 
 def plain_label(cell: str) -> str:
-    """Derive the display name of a cell from its folder: underscores become spaces, and " + " replaces "+"."""
+    """Derive a cell's display name from its folder name: underscores become spaces, and "+" becomes " + "."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
@@ -130,8 +130,8 @@ def _is_alignment(measure: str) -> bool:
 def measure_text(group: GroupSummary, measure: str) -> str:
     """Format a measure of a group of items: the median over seeds and, in brackets, the range; shares in percent.
 
-    A tilde precedes a measure of alignment if the runs do not solve the task. The number of runs with the measure
-    follows if some runs lack it, for instance because they have no third layer.
+    A tilde precedes a measure of how well attention identifies the antecedent if the runs do not solve the task. The
+    number of runs with the measure follows if some runs lack it, for instance because they have no third layer.
     """
     spread = group.measures.get(measure)
     if spread is None:

@@ -24,7 +24,7 @@ from anaphora.base.language import is_right_to_left
 from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, Span
 from anaphora.report.figures import style
-from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese, name_undrawn
+from anaphora.report.figures.fonts import drawable_text, font_file_of, is_chinese, report_undrawn
 
 _TYPE_SIZE = 15
 _SMALL_TYPE_SIZE = 12
@@ -262,7 +262,7 @@ class _ImageSheet:
         """Return the image as PNG."""
         buffer = io.BytesIO()
         self.image.save(buffer, format="PNG", compress_level=3)
-        name_undrawn()
+        report_undrawn()
         return PngImage(*self.image.size, buffer.getvalue())
 
 

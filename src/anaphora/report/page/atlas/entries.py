@@ -75,7 +75,7 @@ class AtlasEntry:
 
 
 def task_accuracy(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the accuracy of the model's answers on the items of one language and one cue category (`kind`).
+    """Return the accuracy of the model's answers in one language and cue category ("set", "role" or "all").
 
     If the model answered only the items of the causal tests, the accuracy on these items is returned. The result is
     None if there are no answers.
@@ -123,8 +123,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
     The best chosen head is the one with the highest candidate accuracy over all models. The sentence on a model's
     answers says how their accuracy changes if the pronoun cannot attend to the antecedent in any head of the chosen
-    head's layer; there is no such sentence if the change or its interval was not measured. If no heads were
-    scored, nothing is yielded.
+    head's layer, provided that the change and its interval were measured. If no heads were scored, nothing is yielded.
     """
     scored = [
         (whole.candidate_accuracy, entry, whole)
@@ -134,7 +133,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     if not scored:
         return
     best, entry, whole = max(scored, key=lambda each: each[0])
-    compared = [(other.model, cell) for _, other, cell in scored if None not in _others(cell).values()]
+    compared = [(other.model, cell) for _, other, cell in scored if None not in _baselines(cell).values()]
     above = [model for model, cell in compared if _is_above_all(cell)]
     where = {"corpus": label(corpus_names(), entry.corpus), "spoken": language_name(code)}
     yield _(
@@ -192,7 +191,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
 
 
 def _interval_phrase(span: tuple[float, float] | None, phrase: str | None = None) -> str:
-    """Return an interval of shares in words, in percent, in parentheses after a space; empty if none is shown."""
+    """Return an interval of shares as a phrase such as " (95 % interval 41.0 to 53.2)"; "" if none is shown."""
     ends = shown_interval(span)
     if ends is None:
         return ""
@@ -200,8 +199,8 @@ def _interval_phrase(span: tuple[float, float] | None, phrase: str | None = None
     return (phrase or _(" (95 % interval {low} to {high})")).format(low=low, high=high)
 
 
-def _others(cell: Cell) -> dict[str, float | None]:
-    """Return what a head is compared with: chance, accuracy of the best shortcut, mean accuracy of untrained models.
+def _baselines(cell: Cell) -> dict[str, float | None]:
+    """Return the baselines of a head: chance, accuracy of the best shortcut, and mean accuracy of untrained models.
 
     The keys are "chance", "shortcut" and "untrained"; a value that was not measured is None.
     """
@@ -214,7 +213,7 @@ def _others(cell: Cell) -> dict[str, float | None]:
 
 
 def _comparison(cell: Cell) -> str:
-    """Return the accuracies that `_others` returns as a list in words, without those that were not measured."""
+    """Return the measured baselines of a head (`_baselines`) as a list for use in a sentence."""
     shortcut = cell.best_shortcut
     rule = "" if shortcut is None else label(baseline_names(), shortcut.name)
     texts = {
@@ -224,18 +223,18 @@ def _comparison(cell: Cell) -> str:
     }
     return pgettext("list", ", ").join(
         texts[name].format(rule=rule, share=format_percent(share))
-        for name, share in _others(cell).items()
+        for name, share in _baselines(cell).items()
         if share is not None
     )
 
 
 def _is_above_all(cell: Cell) -> bool:
-    """Return whether the 95 % interval of the candidate accuracy is above every value that `_others` returns.
+    """Return whether the 95 % interval of the candidate accuracy is above all baselines (`_baselines`).
 
-    The result is False if the interval or one of these values is unknown.
+    The result is False if the interval or a baseline was not measured.
     """
     interval = cell.intervals.candidate_accuracy
-    return interval is not None and all(share is not None and interval[0] > share for share in _others(cell).values())
+    return interval is not None and all(one is not None and interval[0] > one for one in _baselines(cell).values())
 
 
 def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:

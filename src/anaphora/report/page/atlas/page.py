@@ -1,4 +1,4 @@
-"""Page that compares the heads of several models on the same items (atlas), with sections on each corpus."""
+"""HTML page that compares the heads of several models on the same items (atlas), with sections for each corpus."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from anaphora.report.wording import Group, all_groups, baseline_names, label, la
 def write_atlas(path: Path, entries: Sequence[AtlasEntry], split: str) -> dict[str, Figure]:
     """Write the page that compares several models, in the language set by `spoken_in`; return its figures by name.
 
-    It begins with the corpus of the first entry.
+    The first section is about the corpus of the first entry.
     """
     corpora = {
         name: [entry for entry in entries if entry.corpus == name]
@@ -88,13 +88,13 @@ def atlas_rows(entries: Sequence[AtlasEntry]) -> list[dict[str, str]]:
 
 
 def _without_empty_columns(rows: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return table rows without the columns that have no value, such as quad accuracy on public corpora."""
+    """Return table rows without columns in which nothing was measured, such as quad accuracy on public corpora."""
     kept = [name for name in rows[0] if any(row[name] != NOT_MEASURED for row in rows)]
     return [{name: row[name] for name in kept} for row in rows]
 
 
 def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
-    """Yield the sections on one corpus; `entries` has the results of each model on this corpus."""
+    """Yield the sections of the page on one corpus; `entries` has the results of each model on this corpus."""
     corpus = entries[0].corpus
     yield _section(
         "rows",
@@ -327,10 +327,9 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 
 
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
-    """Return the Holm-corrected p-value of the chosen head for a language and a cue category (`kind`).
+    """Return the Holm-corrected p-value of the chosen head for a language and a cue category ("set", "role" or "all").
 
-    If there is no p-value for this category, as for `kind` "all", the largest p-value over all categories of the
-    language is returned. If no p-value is known, the result is None.
+    If there is none for this category, as for "all", return the largest p-value of the language's categories, or None.
     """
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())

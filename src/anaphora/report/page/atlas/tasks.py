@@ -27,13 +27,13 @@ _HEAD_SELECTORS = {
     "untrained_words": ("untrained", "words"),
     "untrained_mentions": ("untrained", "mentions"),
 }
-"""Values of "selector" and "field" that identify a model's rows of `selection_table`, by label key."""
+"""Values of "selector" and "field" that identify a model's rows of `selection_table`, by key in `selector_names`."""
 
 
 def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure and a table that show how often rules and the best heads of each model select an antecedent.
 
-    Without such results there are none; a note lists the models that cannot be scored.
+    Without results, both are left out. A note lists the models that cannot be scored.
     """
     elements: list[PageElement] = []
     if selected := [entry for entry in entries if entry.antecedents]:
@@ -114,8 +114,8 @@ def _antecedents_figure(entries: Sequence[AtlasEntry], types: Sequence[str]) -> 
 def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure, a table and a note on how well models and rules decide whether a pronoun refers to a name.
 
-    There are results for each rule and, for each model, for its chosen head and, if measured, for untrained models and
-    its own answers. Without results, which need the corpus GAP, the list is empty.
+    The results are those of each rule, of each model's chosen head and, if measured, of untrained models and the
+    model's own answers. Without results, which need the corpus GAP, the list is empty.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:

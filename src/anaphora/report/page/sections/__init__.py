@@ -20,7 +20,7 @@ _FILES = [
     if path.stem != "__init__"
 ]
 FIGURES = tuple(name for file in _FILES for name in getattr(file, "FIGURES", ()))
-"""Names of all figures that a report can have, for recognising the figures of an earlier report."""
+"""Names of all figures that a report can have, by which the figures of an earlier report are recognised."""
 
 
 def run_sections(run: ReportRun) -> list[Section]:

@@ -47,7 +47,7 @@ _SORTS = {
     N_("The head picks the antecedent; the model gives no answer"): (None, True),
     N_("The head picks another candidate; the model gives no answer"): (None, False),
 }
-"""Heading -> whether the answer is right (None without an answer), and whether the head picks the antecedent."""
+"""Heading -> (whether the answer is right, or None without an answer; whether the head picks the antecedent)."""
 _MOST = 2
 """Maximum number of sentences per outcome and language."""
 
@@ -146,7 +146,7 @@ def quads_section(run: ReportRun) -> Section:
 
 
 def _sentence_with_weights(cell: maps.QuadCell, language: str) -> str:
-    """Return a sentence of a quad in words, with the weight of each candidate."""
+    """Return the text of a sentence of a quad, followed by the attention weight on each candidate."""
     gap = "" if language == "zh" else " "
     weights = np.asarray(cell.weights, dtype=np.float64)
     roles = WordRoles(len(cell.words), cell.pronoun, cell.antecedents, cell.distractors)
@@ -242,8 +242,8 @@ def _role_numbers(roles: HeadRoles) -> str:
 def _examples_section(run: ReportRun) -> Section:
     """Return the section of example sentences, grouped by whether the head and the model pick the antecedent.
 
-    Each group has at most `_MOST` sentences per language. A sentence links to the page's explorer if the explorer
-    shows this sentence.
+    Each group has at most `_MOST` sentences per language. A sentence that the page's interactive view of attention maps
+    shows has a link to this view.
     """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)

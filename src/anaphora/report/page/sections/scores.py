@@ -1,4 +1,4 @@
-"""Sections of the report on the scores of the chosen head, baselines, and other kinds of attention map.
+"""Sections of the report on the scores of the chosen head, baselines, and other attention maps such as rollout.
 
 Further sections are on factors (attributes of items by which results are grouped) and on composition levels. An item of
 the cue type `composition` combines a predicate ("rescued") with a state ("was weak"); its level says whether training
@@ -98,7 +98,7 @@ def scoreboard_section(run: ReportRun) -> Section:
 
 
 def _shown_intervals(ends: ScoreIntervals) -> tuple[Interval | None, ...]:
-    """Return the intervals in the table of main scores."""
+    """Return the intervals of a group of items that the table of main scores shows."""
     return ends.task_accuracy, ends.candidate_accuracy, ends.quad_accuracy, ends.open_accuracy, ends.antecedent_mass
 
 
@@ -279,7 +279,7 @@ def _factor_row(
 def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
     """Return one table row for each of the templates with the lowest candidate accuracy, the lowest first.
 
-    Without accuracies by template, the only row is for the worst template of the language, which the scores name.
+    Without accuracies by template, the only row is for the worst template that is stored with the language's scores.
     """
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
     known = sorted(
@@ -304,7 +304,7 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 
 
 def _levels_section(run: ReportRun) -> Section | None:
-    """Return the section on results by composition level; None if no levels were scored."""
+    """Return the section on results by level of items of the cue type `composition`; None if no levels were scored."""
     evidence = run.evidence
     if not evidence.levels:
         return None
