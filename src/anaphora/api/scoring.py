@@ -306,7 +306,7 @@ def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | 
 
 
 def why_untested(model: AnyModel) -> UserError | None:
-    """Return why a model cannot choose among candidates, which the causal tests require; None if it can."""
+    """Return an error that says why a model has no causal tests (it cannot choose among candidates); None if it has."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.editable import why_no_answer

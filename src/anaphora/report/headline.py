@@ -271,10 +271,9 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def bar_not_cleared(cell: Cell) -> str | None:
-    """Return the threshold because of which a task is "unsolved" although accuracy is halfway from chance to 1 or more.
+    """Return chance or the best baseline, as a phrase, if a task is unsolved only because its accuracy is not above it.
 
-    It is chance or the best baseline, with its accuracy, for use in a sentence. Return None if the task accuracy is
-    lower or was not measured.
+    Return None if the task accuracy was not measured, or is less than halfway from chance to 1.
     """
     if cell.task_accuracy is None or cell.task_accuracy < _least_accuracy(cell.chance or 0.0):
         return None

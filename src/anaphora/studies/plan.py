@@ -167,7 +167,7 @@ class Slurm:
 
 @dataclass(kw_only=True)
 class StudyPlan:
-    """Settings of a study over many runs: each cell is a recipe, trained and measured once per seed."""
+    """Settings of a study over many runs: each cell is a configuration, trained and measured once per seed."""
 
     most_used: ClassVar[tuple[str, ...]] = (
         *("output", "seeds", "only", "more", "train", "items", "minutes", "executor", "side_by_side"),

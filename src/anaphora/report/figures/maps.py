@@ -325,7 +325,7 @@ class _SentenceStrip:
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 
     def draw(self, canvas: Axes, line: _TextLine, left: float, base: float, top: float) -> None:
-        """Draw one line of the sentence with its lower edge at `base` inches; the weight `top` has the darkest colour."""
+        """Draw one line of the sentence, with its lower edge at `base` inches; weight `top` has the darkest colour."""
         edges = {}
         for index, offset, width in line.places:
             shade = min(float(self.weights[index]) / top, 1.0)

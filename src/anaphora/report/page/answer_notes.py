@@ -1,4 +1,4 @@
-"""Notes on a model's answer, in the language set by `spoken_in`, shared with the script of the browser page."""
+"""Notes on a model's answer, in the language set by `spoken_in`, for the report and for pages that run a model."""
 
 from __future__ import annotations
 

@@ -304,7 +304,7 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 
 
 def _levels_section(run: ReportRun) -> Section | None:
-    """Return the section on results by level of items of the cue type `composition`; None if no levels were scored."""
+    """Return the section on combinations of predicate and state that training had or not; None if none were scored."""
     evidence = run.evidence
     if not evidence.levels:
         return None
