@@ -1,4 +1,4 @@
-"""Step-by-step walk-through of attention in worked examples, a user's own matrices, or the encoder of a trained run."""
+"""Walk-throughs: attention computed step by step, for built-in examples, a user's matrices, or a trained encoder."""
 
 EXAMPLES = (
     "matrix_form",

@@ -1,4 +1,4 @@
-"""Walk-through steps of one Transformer block, attention and feed-forward network.
+"""Steps of a walk-through that explain one Transformer block: its attention and its feed-forward network.
 
 In shapes, T is the number of tokens, W the width and D the number of features per head.
 """
@@ -27,7 +27,7 @@ from anaphora.model.mixer import NO_MAPS, AttentionContext
 
 
 class BlockSteps:
-    """Walk-through steps of one block: its attention, then its feed-forward network; `labels` name the tokens."""
+    """Steps that explain one Transformer block, collected in `steps`; `labels` are the labels of the tokens."""
 
     def __init__(self, block: Block, labels: tuple[str, ...]) -> None:
         self.block, self.labels = block, labels
@@ -37,9 +37,9 @@ class BlockSteps:
         return labelled_matrix(name, values[0], self.labels)
 
     def add_attention(self, hidden: Tensor, context: AttentionContext, head: int) -> tuple[Matrix, Tensor]:
-        """Add the steps from a block's input, (1, T, W), to its first residual sum, showing one head's attention.
+        """Add the steps from the block's input, (1, T, W), to its first residual sum, showing one head's attention.
 
-        Return the sum, and the concatenated outputs of the heads, (1, T, W).
+        Return the sum, and the concatenated outputs of all heads, (1, T, W).
 
         Raises:
             UserError: the block has no attention.
@@ -114,7 +114,10 @@ class BlockSteps:
     def add_feed_forward(self, hidden: Tensor, mixed: Tensor, summed: Matrix, layer: int) -> Tensor:
         """Add the steps from the first residual sum to the block's output; return the output, (1, T, W).
 
-        `hidden` is the block's input; `mixed` and `summed` come from `add_attention`.
+        Args:
+            hidden: the block's input, (1, T, W).
+            mixed, summed: concatenated outputs of all heads, and the first residual sum, from `add_attention`.
+            layer: index of the block, which the titles of the steps contain.
         """
         block, steps = self.block, self.steps
         norm = _("norm")
@@ -162,7 +165,7 @@ class BlockSteps:
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return the part of a projection's weight, (W, D), and bias, (D,), for one head; None stands for a missing one."""
+    """Return one head's slice of a projection's weight, (W, D), and bias, (D,); None for what does not exist."""
     linear = getattr(attention, name, None)
     if not isinstance(linear, nn.Linear):
         return None, None

@@ -28,7 +28,9 @@ from anaphora.model.attention import attend, masked_softmax, merge_heads, split_
 def walk_through_calculation(calculation: Calculation, head: int = 0, row: str | None = None) -> Walkthrough:
     """Return the walk-through of a calculation, in the language that `spoken_in` has set.
 
-    `row` is the label or index of the attention row that the steps follow; None for the row that the calculation names.
+    Args:
+        head: index of the head whose attention is shown in detail.
+        row: label or index of the query token whose attention row is highlighted; None for that of the calculation.
 
     Raises:
         UserError: the head or row does not exist, or the calculation lists errata for a step that does not exist.

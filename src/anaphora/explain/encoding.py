@@ -1,6 +1,6 @@
-"""Walk-through of how the encoder of a trained run processes a sentence: one head and its block, in float64.
+"""Walk-through of how the encoder of a trained run processes a sentence, with one head and its block in detail.
 
-All values come from the run's own encoder. In shapes, T is the number of tokens and W the width.
+All values are computed by the run's own encoder, in float64.
 """
 
 from __future__ import annotations
@@ -42,22 +42,18 @@ from anaphora.settings.vocabulary import WordVocabulary
 
 @dataclass(frozen=True)
 class SentenceQuery:
-    """Text of a walk-through.
-
-    `example` holds the pronoun and the candidates of the text; it is None if no pronoun is to be resolved.
-    `is_detected` is True if the pronoun was detected automatically.
-    """
+    """Text that a walk-through explains."""
 
     text: str
-    example: Example | None = None
-    is_detected: bool = False
+    example: Example | None = None  # the text with its pronoun and candidates; None if no pronoun is to be resolved
+    is_detected: bool = False  # whether the pronoun was detected automatically
 
 
 def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
     """Return the walk-through of one head of a trained run, in the language that `spoken_in` has set.
 
-    Layer and head are counted from 0. `row` is the attention row that the steps follow: a token, a word (which stands
-    for its first token), or a token index from 0; None for the row of the pronoun.
+    Layer and head are counted from 0. `row` names the query token whose attention row is highlighted in all steps: a
+    token, a word (which stands for its first token), or a token index from 0; None for the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
@@ -145,7 +141,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
 def _units(
     query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Return the label and the token indices of each unit: a word, a special token or a mention of a candidate."""
+    """Return the label and the token indices of each unit that a summary lists: word, mention or special token."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
     units: dict[tuple[str, int], list[int]] = {}
@@ -166,7 +162,7 @@ def _units(
 
 
 def _has_answers(run: Run, example: Example | None) -> bool:
-    """Return whether the run has at least two possible answers for an example, "none of them" included."""
+    """Return whether the run can give at least two answers to an example, of which one may be "none of them"."""
     prediction = run.config.task.prediction
     if example is None or not example.candidates or isinstance(prediction, NoPrediction | Label):
         return False
@@ -181,7 +177,7 @@ def _chosen_head_note(
     shares: Sequence[float],
     training: str,
 ) -> str:
-    """Return a note on whether the explained head attends most to the model's answer."""
+    """Return a note for the reader on whether the explained head attends most to the model's answer."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
     names = [example.words(number) for number in range(len(example.candidates))]
@@ -190,7 +186,7 @@ def _chosen_head_note(
 
 
 def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | None:
-    """Return a note on words that a whole-word vocabulary splits into subwords; None if there are none."""
+    """Return a note for the reader on words that a vocabulary of whole words splits into subwords; None without any."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:
@@ -201,9 +197,10 @@ def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | No
 
 
 def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> str | None:
-    """Return a note on candidates that are split into characters because the vocabulary lacks them, if any.
+    """Return a note for the reader on candidates that are split into characters because the vocabulary lacks them.
 
-    In a text without spaces only the candidates show which characters form a word.
+    The result is None if there are none. Other words are not checked, since in a text without spaces, only candidates
+    show which characters form a word.
     """
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
@@ -239,7 +236,7 @@ def _encode(run: Run, model: PronounModel, query: SentenceQuery) -> tuple[Encode
 def _followed_tokens(
     row: str | None, query: SentenceQuery, tokens: TokenizedText, labels: tuple[str, ...]
 ) -> list[int]:
-    """Return the indices of the tokens of the requested row or, without one, of the pronoun."""
+    """Return the token indices of the requested query word or, if `row` is None, of the pronoun."""
     if row is not None:
         if row.isdecimal() or row.lower() in (label.lower() for label in labels):
             return [row_index(row, labels)]
@@ -261,7 +258,7 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> Steps:
-    """Return all steps; the last one is the model's answer, unless `temperature` is None: then there is no answer."""
+    """Return all steps of the walk-through; without a `temperature`, the last step, the model's answer, is left out."""
     encoder = model.encoder
     context = encoder.make_context(inputs)
     steps = _embedding_steps(encoder, inputs, context.embeddings, labels)
@@ -304,7 +301,7 @@ def _steps(
 
 
 def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, labels: tuple[str, ...]) -> Steps:
-    """Return the steps from tokens to the (normalised) embeddings, the first block's input: (1, tokens, width)."""
+    """Return the steps from tokens to the first block's input, the embeddings, (1, tokens, width)."""
     texts = [_("Each token has a trained vector of {features} numbers.").format(features=embedded.shape[-1])]
     vectors = encoder.token_embeddings(tokens.ids)
     if encoder.position.scale != 1:

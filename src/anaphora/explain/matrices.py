@@ -1,4 +1,4 @@
-"""Calculations from YAML files: the built-in examples and a user's own matrices.
+"""Calculations of attention, defined by matrices in YAML files: built-in examples and a user's own.
 
 Vectors are rows.
 """
@@ -37,7 +37,7 @@ _ALLOWED_FIELDS = (
 
 @dataclass(frozen=True, eq=False)
 class Calculation:
-    """Matrices to walk through, with compatible shapes.
+    """Matrices from which attention is computed step by step, with compatible shapes.
 
     In shapes, Q is the number of queries, T of keys, W of features, H of heads and D of features per head.
 
@@ -50,10 +50,10 @@ class Calculation:
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.
-        row: index of the attention row that the steps follow.
+        row: index of the query token whose attention row is highlighted in all steps.
         slips: errata of the published calculation, keyed by name of the step.
-        sentence: a sentence for the walk-through of a trained run: `text` and either `pronoun` and `candidates` or
-            `word`, the word whose attention row the steps follow; empty if there is no sentence.
+        sentence: a sentence for the walk-through of a trained run: `text`, and either `pronoun` and `candidates`, or
+            `word`, whose attention row is highlighted; empty if there is no sentence.
     """
 
     name: str
@@ -73,13 +73,13 @@ class Calculation:
 
 
 def load_example(name: str, language: str) -> Calculation:
-    """Load a built-in calculation in one language."""
+    """Load the built-in calculation with this name, with its texts in one language."""
     assert name in EXAMPLES
     return _load(Path(__file__).with_name("examples") / f"{name}.yaml", language, (*_ALLOWED_FIELDS, "sentence"))
 
 
 def load_calculation(path: Path, language: str) -> Calculation:
-    """Load a calculation from a YAML file.
+    """Load a calculation from a YAML file, with its texts in one language.
 
     Each title, note or label in the file is a string, or a mapping from languages to strings. Without `W_Q`, the rows
     of X are the queries. Without `W_K`, the queries are also the keys, which is not allowed with a second sequence C.
@@ -107,7 +107,7 @@ def _load(path: Path, language: str, allowed: tuple[str, ...]) -> Calculation:
 
 
 def _in_language(value: Any, language: str) -> Any:
-    """Return a value in one language: each mapping {en: ..., zh: ...} at any depth is replaced by one of its texts."""
+    """Replace each mapping {en: ..., zh: ...}, at any depth of a value, by its text in the given language."""
     if isinstance(value, Mapping):
         if value and set(value) <= set(LANGUAGES):
             return _in_language(value.get(language, next(iter(value.values()))), language)
@@ -176,10 +176,10 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of a row, given by its label, in upper or lower case, or by its index.
+    """Return the index of the row with this label, in upper or lower case, or with this index.
 
     Raises:
-        UserError: no row has that label or index.
+        UserError: there is no such row.
     """
     text = str(name).strip()
     lowered = [label.lower() for label in labels]

@@ -1,7 +1,7 @@
-"""Walk-throughs of attention as text for the terminal, or as an offline HTML page.
+"""Output of walk-throughs of attention: text for the terminal, or an HTML page without external files.
 
-The terminal shows a short summary, or all steps with their matrices, which the HTML page draws as grids. The attention
-row of one query token, which the steps follow, is highlighted.
+The terminal shows a short summary, or all steps with their matrices, which the HTML page draws as grids. The current
+row, the attention row of one query token, is highlighted.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _TEMPLATES = Path(__file__).with_name("templates")
 def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
     """Print the heading, the model's answer if any, and the words or candidates with the largest attention weights.
 
-    The weights are those of the row that the steps follow, or the average of its word's rows if it has several. At
-    most `_MAX_WEIGHTS` are printed. After an answer, the last line says whether it is read from the weights.
+    The weights are averaged over the rows of the query word's tokens; at most `_MAX_WEIGHTS` are printed. If there is
+    an answer, the last line states whether it is read from the weights.
     """
     _print_heading(console, walk, walk.notes)
     answers = [step for step in walk.steps if step.name == "answer"]
@@ -69,7 +69,7 @@ def print_summary(console: Console, walk: Walkthrough, digits: int = 4) -> None:
 
 
 def print_forms(console: Console) -> None:
-    """Print which settings make the command `explain` show all steps."""
+    """Print the settings with which the command `explain` shows all steps."""
     console.print(Text(_("All steps: form=terminal, or form=page to step through them."), style=_MUTED_STYLE))
 
 
@@ -85,7 +85,7 @@ def _print_bars(console: Console, title: str, names: Sequence[str], shares: NDAr
 
 
 def print_walkthrough(console: Console, walk: Walkthrough, digits: int) -> None:
-    """Print all steps one below the other."""
+    """Print all steps of a walk-through, with matrix entries rounded to `digits` decimals."""
     _print_heading(console, walk, walk.notes + walk.step_notes)
     current_row = Text(_("Current row") + _(": "), style=_MUTED_STYLE)
     console.print(current_row.append(walk.queries[walk.row], style=_FOLLOWED_STYLE))
@@ -108,7 +108,7 @@ def _print_heading(console: Console, walk: Walkthrough, notes: Sequence[str]) ->
 
 
 def calculated_number(value: float, decimals: int) -> str:
-    """Format a number with fixed decimals, or in scientific notation if it is huge or would round to 0."""
+    """Format a number with fixed decimals, or in scientific notation if it is huge or would be rounded to 0."""
     if value == 0:
         return "0"
     if _is_extreme(value, decimals):
@@ -122,7 +122,10 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """Return how many decimals, at most `most`, show a matrix unrounded, apart from entries in scientific notation."""
+    """Return how many decimals, at most `most`, are needed to show matrix entries without rounding.
+
+    Entries that are shown in scientific notation do not count.
+    """
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):
@@ -199,7 +202,7 @@ def _visible_indices(count: int, most: int) -> list[int | None]:
 
 
 def write_walkthrough_page(path: Path, walk: Walkthrough, digits: int) -> None:
-    """Write a walk-through as a self-contained HTML file, which shows numbers with `digits` decimals."""
+    """Write a walk-through as an HTML page without external files, which shows numbers with `digits` decimals."""
     with spoken_in(walk.language):
         words = _page_words()
     plain = walk.plain()
@@ -246,7 +249,7 @@ _page_words = translated(
 
 
 def _script_matrix(part: Matrix, entry: dict[str, Any], digits: int) -> dict[str, Any]:
-    """Return the JSON `entry` of a matrix with fewer digits, slightly more than the page shows."""
+    """Return the JSON entry of a matrix with values rounded to slightly more digits than the page shows."""
     figures = max(7, digits + 3)
     rounded = [float(f"{value:.{figures}g}") for value in part.values.ravel().tolist()]
     values = np.array(rounded).reshape(part.values.shape).tolist()

@@ -1,4 +1,4 @@
-"""Walk-through steps of attention, computed by the encoder's own functions.
+"""Steps of a walk-through that explain attention, computed by the encoder's own functions.
 
 In shapes, H is the number of heads, Q of queries, T of tokens (keys) and D of features per head; W is the width.
 """
@@ -19,7 +19,7 @@ from anaphora.model.attention import attend, attention_scores, dot_products, mas
 from anaphora.report.wording import joined_sentences
 
 _LARGE_SCORE = 100.0
-"""Largest score from which the explanation of the softmax shift mentions overflow."""
+"""Value from which a largest score leads to a remark on overflow in the explanation of the softmax."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def labelled_matrix(
     followed: bool = True,
     weights: bool = False,
 ) -> Matrix:
-    """Return a tensor with the shape of `Matrix.values` as a matrix; columns without labels are numbered from 1."""
+    """Convert a tensor to a matrix of a walk-through (`Matrix`); columns without labels are numbered from 1."""
     array: NDArray[np.float64] = values.detach().double().numpy()
     labels = tuple(columns) or numbered_labels(array.shape[-1])
     return Matrix(name, array, tuple(rows), labels, axes, followed, weights)

@@ -1,6 +1,6 @@
-"""Walk-through of attention as plain data: steps, each a formula of matrices and operators.
+"""Data classes of a walk-through of attention: steps, each with a formula of matrices and operators.
 
-The attention map has Q rows; the steps follow one of them, the current row. Values come from the encoder's functions.
+The attention map has a row for each query token; one of them, the current row, is highlighted in all steps.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from anaphora.base.errors import UserError
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """Matrix with a name and labelled axes.
+    """Matrix in a step of a walk-through, with a name and labelled axes.
 
     Attributes:
         name: name in formulas; text after an underscore is a subscript.
-        values: (rows, columns); or (queries, rows, columns) if there is a matrix for each row of the attention map.
+        values: (rows, columns); or (queries, rows, columns) if there is a matrix for each query token.
         rows, columns: labels of the rows and of the columns.
-        axes: what the rows and the columns stand for: "tokens", "features" or "one"; axes of the same sort are drawn at
-            the same length.
-        followed: whether the rows belong to the query tokens, so that one of the rows is the one that the steps follow.
+        axes: what rows and columns stand for: "tokens", "features" or "one"; equal axes are drawn at the same length.
+        followed: whether the rows stand for query tokens, so that the current row is highlighted.
         weights: whether the values are attention weights, from 0 to 1.
     """
 
@@ -38,10 +37,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values as one matrix, (rows, columns).
-
-        If there is a matrix for each row of the attention map, the one for `row` is returned.
-        """
+        """Return the values, (rows, columns); if there is a matrix for each query token, that of the token `row`."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 
@@ -60,7 +56,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Erratum:
-    """Mistake in a published calculation, with the published and the correct value."""
+    """Published value that is wrong, and the right value."""
 
     published: str
     right: str
@@ -85,13 +81,13 @@ class Step:
 
     @property
     def result(self) -> Matrix:
-        """Return the last matrix of the step."""
+        """Return the last matrix of the step's formula, which is its result."""
         last = self.parts[-1]
         assert isinstance(last, Matrix)
         return last
 
     def matrix(self, name: str) -> Matrix:
-        """Return the first matrix with the given name; raise UserError if there is none."""
+        """Return the step's first matrix with the given name; raise UserError if there is none."""
         matrices = [part for part in self.parts if isinstance(part, Matrix)]
         for matrix in matrices:
             if matrix.name == name:
@@ -120,12 +116,12 @@ class Walkthrough:
     Attributes:
         name: name of the walk-through, used in file names.
         title, about: heading and introduction.
-        queries: labels of the query tokens, which have one row each in the attention map.
-        row: index of the row of the attention map that the steps follow.
+        queries: labels of the query tokens, each of which has a row in the attention map.
+        row: index of the current row, which is highlighted in all steps.
         units: label of each word or candidate, and indices of its columns in the map; empty if each column is a unit.
-        word_rows: the followed word and its rows, if it has several tokens; the summary averages the rows.
-        step_notes: notes about the steps, which the summary leaves out.
-        is_read_out: whether the model's answer is read from this row of the map.
+        word_rows: word of the current row and indices of all its rows, which a summary averages; None for one row.
+        step_notes: notes about the steps, which a summary leaves out.
+        is_read_out: whether the model's answer is read from the current row.
     """
 
     name: str
@@ -149,7 +145,7 @@ class Walkthrough:
         raise UserError(f"step ({name!r}) must be {one_among([step.name for step in self.steps])}")
 
     def plain(self) -> dict[str, Any]:
-        """Return the walk-through as a JSON-serialisable dictionary, without what the summary alone uses."""
+        """Return the walk-through as a JSON-serialisable dictionary, without fields that only a summary needs."""
         return {
             "name": self.name,
             "title": self.title,

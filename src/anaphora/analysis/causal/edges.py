@@ -156,9 +156,9 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each token of the antecedents, the token of `self.free` with the most similar distance.
+        """Return, for each token of the antecedents, an unrelated token about as far from the pronoun.
 
-        Distances are measured from the pronoun. No token is returned twice.
+        Unrelated tokens (`free`) are outside pronoun, candidates and cue. No token is returned twice.
         """
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)

@@ -28,7 +28,7 @@ def aligned_patching(tests: CausalTests) -> Callable[[Bools], AlignedPatching]:
     sentences correctly, with different antecedents.
 
     Returns:
-        Function from a mask of items, (N,), to the share of the tested ones whose answer flips.
+        Function from a mask of items, (N,), to the share of tested items whose answer becomes the other antecedent.
     """
     tests.progress(_("causal tests: pattern patch"))
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
@@ -63,7 +63,7 @@ def pattern_patching(
         aligned: result of `aligned_patching`.
 
     Returns:
-        Function from a mask of items, (N,), to the share of the tested ones whose answer flips.
+        Function from a mask of items, (N,), to the share of tested items whose answer becomes the other antecedent.
     """
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
     fit = {item: other for item, other in minimal_pairs.items() if _differ_in_one_word(tests, item, other)}
@@ -96,9 +96,12 @@ def pattern_patching(
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask (N,) of the items whose answer flips if the given rows replace the pronoun's rows in `heads`.
+    """Return a mask (N,) of the items whose answer becomes that of the minimal pair's other sentence by patching.
 
-    `partners` maps the index of each patched item to that of the other sentence of its minimal pair.
+    Args:
+        partners: index of the minimal pair's other sentence by index of the patched item.
+        rows: new attention rows of the pronoun's tokens by index of the patched item, (L, H, Q, T) each.
+        heads: heads in which the rows are replaced.
     """
     if not partners:
         return tests.mask(())

@@ -47,10 +47,9 @@ class PerturbedCell(AccuracyCell):
 
 
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
-    """Measure the accuracies of a run's answers and of one head on items perturbed in each of four ways.
+    """Measure the accuracies of a run's answers and of one head under each of `PERTURBATIONS`, such as a masked cue.
 
-    The ways are listed in `PERTURBATIONS`. Only main items (`Example.is_main`) count. Results are keyed by
-    perturbation, language and cue category (`kind`).
+    Only main items (`Example.is_main`) count. Results are keyed by perturbation, language and cue category (`kind`).
     """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 

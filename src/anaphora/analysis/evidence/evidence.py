@@ -46,15 +46,12 @@ answer depends on the edge."""
 
 
 def from_rows(compute: Callable[[Measurement], T]) -> T | None:
-    """Return a field of `Evidence` for a measure that `compute` derives from attention rows and answers alone."""
+    """Define a field of `Evidence` that `compute` derives from attention rows and answers alone."""
     return field(default=None, metadata={"from_rows": compute})
 
 
 def from_model(compute: Callable[[MeasuredModel], T], stage: str = "") -> T | None:
-    """Return a field of `Evidence` for a measure that `compute` derives from forward passes of the run's model.
-
-    `stage` is a progress message or "".
-    """
+    """Define a field of `Evidence` that `compute` derives from forward passes; `stage` is a progress message or ""."""
     return field(default=None, metadata={"from_model": compute, "stage": stage})
 
 

@@ -1,7 +1,7 @@
-"""Calibration of answers: one temperature per language, and the expected calibration error.
+"""Calibration of answers: one softmax temperature per language, and the expected calibration error.
 
-Log-probabilities of answers are (N, M + 1) for N items with up to M candidates; the last column is "none of them". An
-answer that an item does not have gets -inf. Masks of the right answers have the same shape. A temperature divides the
+Log-probabilities of answers are (N, M + 1) for N items with up to M candidates; the last column is "none of them", and
+candidates that an item lacks get -inf. Masks of the right answers have the same shape. A temperature divides the
 log-probabilities before the softmax (Guo et al. 2017, section 4.2) and changes no answer.
 """
 
@@ -32,14 +32,14 @@ class LanguageCalibration:
 
 
 def shares_at(logs: Floats, temperature: float) -> Floats:
-    """Return probabilities of answers at a temperature; in `logs`, (N, M + 1) or (M + 1,), "none of them" is last."""
+    """Return the probabilities of answers at a softmax temperature; `logs` are log-probabilities of the same shape."""
     scaled = logs / temperature
     shares = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
 def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, float]:
-    """Return the temperature that `fit_temperature` finds on the items of each language."""
+    """Return the temperature that `fit_temperature` fits to the items of each language."""
     right = right_answers(examples, logs.shape[1])
     languages = indices_by(example.language for example in examples)
     return {language: fit_temperature(logs[items], right[items]) for language, items in sorted(languages.items())}
@@ -48,9 +48,9 @@ def fit_temperatures(examples: Sequence[Example], logs: Floats) -> dict[str, flo
 def fit_temperature(logs: Floats, right: Bools) -> float:
     """Return the temperature, from exp(-4) to exp(4), that minimises the negative log-likelihood of the right answers.
 
-    Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1. If all
-    answers are right, or no better than chance, or all equally probable, the items determine no temperature above 0 and
-    below infinity. Its logarithm then has a standard normal prior, so that few items leave it near 1.
+    Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1. The
+    likelihood has no maximum at a finite temperature if all answers are right, no better than chance, or equally
+    probable. The logarithm then gets a standard normal prior, so that few items leave the temperature near 1.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
@@ -95,7 +95,7 @@ def calibration_by_language(
 def expected_calibration_error(shares: Floats, right: Bools) -> float:
     """Return the expected calibration error over 10 bins of equal width, Guo et al. 2017, equation 3.
 
-    The confidence is the highest probability of an item's answers; tied answers count as the share that is right.
+    The confidence is the highest probability of an item's answers; in a tie, the accuracy is the share that is right.
     """
     confidence, correct = shares.max(axis=1), shares_right(shares, right)
     bins = np.clip(np.ceil(confidence * _BINS) - 1, 0, _BINS - 1).astype(np.int64)

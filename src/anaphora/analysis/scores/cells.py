@@ -1,6 +1,6 @@
-"""Division of items into groups by language and cue category, clusters for bootstrap intervals, and rounding.
+"""Division of items into groups (cells) by language and cue category, clusters for bootstrap intervals, and rounding.
 
-A group is called a cell, as in a table of results. N is the number of items.
+N is the number of items.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from anaphora.data.grouping import codes_of
 T = TypeVar("T")
 
 Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]]]]
-"""Function from items to the language, the name and the item mask (N,) of each cell."""
+"""Function that divides items into groups, and yields the language, the name and the mask (N,) of each group."""
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield the groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
+    """Yield groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
 
     For each language, there is a group for each cue category that occurs (`kind`), then one for all main items ("all").
     """
@@ -47,12 +47,12 @@ def languages_of(examples: Sequence[Example]) -> NDArray[np.object_]:
 
 
 def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]:
-    """Return each example's value of a factor, "" if it lacks the factor: (N,)."""
+    """Return each example's value of a factor, an entry of `Example.factors`, (N,); "" if it lacks the factor."""
     return np.array([example.factors.get(name, "") for example in examples], dtype=object)
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the groups of main items that get a verdict of their own, as (language, kind, mask (N,)).
+    """Return the groups of main items for which separate claims are tested, as (language, kind, mask (N,)).
 
     There is a group for each language and cue category (`kind`). A language whose items have no cue category has one
     group, "all".
@@ -65,8 +65,8 @@ def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.
 def clusters(examples: Sequence[Example]) -> NDArray[np.int64]:
     """Return the index of each item's bootstrap cluster, (N,).
 
-    Items with the same template form a cluster. Items without a template are clustered by group, minimal pair or text
-    (`group_key`).
+    Items with the same template (sentence pattern) form a cluster. Items without a template are clustered by group,
+    minimal pair or text (`group_key`).
     """
     templates = factor_values(examples, "template")
     names: list[Hashable] = [
@@ -109,15 +109,15 @@ def by_language_and_kind(rows: Iterable[tuple[str, str, T]]) -> Groups[T]:
 
 
 def by_language(scores: HeadScores, languages: Collection[str], measure: Callable[[HeadScores], T]) -> dict[str, T]:
-    """Return the result of `measure` for each language's items; languages without items are left out."""
+    """Apply `measure` to the scores of each language's items; languages without items are left out."""
     spoken = languages_of(scores.examples)
     present = [language for language in languages if (spoken == language).any()]
     return {language: measure(scores.select(spoken == language)) for language in present}
 
 
 def each_cell(examples: Sequence[Example], content: Callable[[NDArray[np.bool_]], T], by: Cells = cells) -> Groups[T]:
-    """Return {language: {kind: result}}, in which `content` computes the result from the mask (N,) of a group.
+    """Return {language: {kind: result}} for the groups of items that `by` yields.
 
-    The groups are those that `by` yields.
+    `content` computes the result of a group from its mask, (N,).
     """
     return by_language_and_kind((language, kind, content(items)) for language, kind, items in by(examples))

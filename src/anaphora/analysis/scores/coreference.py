@@ -68,8 +68,8 @@ def _ratios(found: float, of_key: float, right: float, of_response: float) -> Pr
 def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, float]]) -> Callable[..., Counts]:
     """Return a measure that applies `count` to the key's clusters for recall and to the response's for precision.
 
-    `count` gets a cluster's size, its overlaps with the clusters of the other side, and their sizes; it returns the
-    numerator and the denominator of the cluster.
+    The arguments of `count` are a cluster's size, the number of mentions that it shares with each cluster of the other
+    side, and the sizes of these; it returns what the cluster adds to the numerator and to the denominator.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -84,7 +84,7 @@ def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, 
 
 
 def _muc(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[float, float]:
-    parts = len(overlaps) + size - overlaps.total()  # a mention that the other side lacks is a part of its own
+    parts = len(overlaps) + size - overlaps.total()  # a mention that the other side lacks is a partition of its own
     return size - parts, size - 1
 
 
@@ -93,10 +93,10 @@ def _b_cubed(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[
 
 
 def _lea(size: int, overlaps: Counter[int], sizes: Sequence[int]) -> tuple[float, float]:
-    """Return the numerator and the denominator of LEA for one cluster.
+    """Return what a cluster adds to the numerator and to the denominator of LEA.
 
-    The denominator is its size, the numerator the size times the share of its links (pairs of mentions) that the other
-    side also has. For one mention, this share is 1 if the other side has the same cluster, else 0.
+    To the denominator, it adds its size; to the numerator, its size times the share of its links (pairs of mentions)
+    that the other side also has. For a single mention, this share is 1 if the other side has the same cluster, else 0.
     """
     if size == 1:
         return float(any(sizes[other] == 1 for other in overlaps)), size

@@ -1,6 +1,6 @@
 """Scores of every attention head from the pronoun's attention row of each item, and the selection of one head.
 
-Axes are N items, L layers, H heads and M candidates. A head picks by largest weight (Clark et al. 2019, section 4.3).
+A head picks by largest weight (Clark et al. 2019, section 4.3). Axes are N items, L layers, H heads and M candidates.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from anaphora.data.example import Example
 from anaphora.data.grouping import codes_of
 
 TIE = 1e-6
-"""Relative difference below which two weights count as tied, because rounding may separate equal weights."""
+"""Relative difference below which two weights count as tied, since rounding may make equal weights differ."""
 
 MEASURES = (
     "candidate_accuracy",
@@ -43,7 +43,7 @@ CANDIDATE_WITHOUT_TOKEN = N_("a candidate without a token")
 CANDIDATE_IN_PRONOUN = N_("a candidate in a token of the pronoun")
 DROP_REASONS = (NO_ANTECEDENT, TOO_FEW_CANDIDATES, NO_DISTRACTOR, CANDIDATE_WITHOUT_TOKEN, CANDIDATE_IN_PRONOUN)
 
-_BATCH_WEIGHTS = 4_000_000  # weights concatenated at once: 16 MB for sentences of any length
+_BATCH_WEIGHTS = 4_000_000  # number of attention weights that are concatenated at once: 16 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class HeadScores:
         attending_layers: indices of the layers with attention.
         candidate_accuracy: 1 if the strongest candidate is an antecedent; in a tie among k, 1 / k per tied antecedent.
         focal_accuracy: candidate accuracy if only the candidates that the cue distinguishes are compared.
-        open_accuracy: accuracy among all words but the pronoun and special tokens; an antecedent's words are right.
+        open_accuracy: 1 if the word with the largest weight, of all words except the pronoun, is in an antecedent.
         antecedent_mass: weight on all tokens of the antecedents, in [0, 1].
         lift: antecedent mass over the antecedents' share of the sentence's tokens; 1 for uniform attention.
         share: antecedent mass over the weight on all candidates; if both are 0, the item's value of `chance`.
@@ -65,7 +65,7 @@ class HeadScores:
             ties, the mean over all orders.
         candidate_mass: weight on each candidate, (N, L, H, M); 0 for absent candidates.
         present, gold: masks of the candidates that an item has, and of its antecedents, (N, M).
-        dropped: number of items left out, by reason.
+        dropped: number of items that could not be scored, by reason (`DROP_REASONS`).
     """
 
     examples: tuple[Example, ...]
@@ -158,25 +158,25 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 
 
 def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
-    """Return an array, (N, L, H, M): 1 for a head's strongest candidate, 1 / k for k tied ones, 0 for others."""
+    """Return 1 for the candidate with the largest weight in a head, 1 / k for k tied ones, else 0: (N, L, H, M)."""
     mass = np.moveaxis(scores.candidate_mass, 3, 1)
     return np.moveaxis(argmax_shares(mass, scores.present[:, :, None, None]), 1, 3)
 
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
-    """Return a mask (N,) of the main items (`Example.is_main`), which have the stratum "main" or no stratum."""
+    """Return a mask (N,) of the main items (`Example.is_main`), on which the main results are computed."""
     return np.array([example.is_main for example in examples], dtype=np.bool_)
 
 
 def macro_weights(examples: Sequence[Example]) -> Floats:
-    """Return item weights, (N,), summing to 1 in equal parts over combinations of language, cue category and type."""
+    """Return item weights, (N,), for a macro average over combinations of language, cue category and cue type."""
     cells = codes_of((each.language, each.factors.get("kind"), each.factors.get("type")) for each in examples)
     sizes = np.bincount(cells)
     return np.reciprocal(len(sizes) * sizes[cells], dtype=np.float64)
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the first of `ranked_heads`; its accuracy on the same items is biased upwards by the selection.
+    """Return the head with the highest candidate accuracy on main items, which this selection biases upwards.
 
     Raises:
         UserError: there is no main item (`Example.is_main`).
@@ -185,10 +185,10 @@ def choose_head(scores: HeadScores) -> Head:
 
 
 def ranked_heads(scores: HeadScores) -> list[Head]:
-    """Return all heads of layers with attention, sorted by macro candidate accuracy on the main items, best first.
+    """Return all heads of layers with attention, sorted by candidate accuracy on main items (`Example.is_main`).
 
-    Main items are those with `Example.is_main`. Ties (differences below 1e-9) go to the head with more antecedent mass,
-    then to the lower layer and head. Heads without weight on any candidate come last.
+    The best is first. Accuracies are macro averages (`macro_weights`). Ties (differences below 1e-9) go to the head
+    with more antecedent mass, then to the lower layer and head. Heads without weight on any candidate come last.
 
     Raises:
         UserError: there is no main item.
@@ -210,19 +210,19 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
-    """Return each head's candidate accuracy on main items, by `macro_weights`, (L, H); NaN without attention."""
+    """Return each head's candidate accuracy on main items, (L, H), a macro average; NaN in layers without attention."""
     main = scores.select(is_main(scores.examples))
     return np.asarray(np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy))
 
 
 def mean_chance(scores: HeadScores) -> float:
-    """Return chance on main items: the mean share of candidates that are antecedents, weighted by `macro_weights`."""
+    """Return the accuracy of a random choice on main items: the macro average of the share of right candidates."""
     main = scores.select(is_main(scores.examples))
     return float(macro_weights(main.examples) @ main.chance)
 
 
 def _batches(records: Iterable[AttentionRecord]) -> Iterator[tuple[int, list[AttentionRecord]]]:
-    """Yield batches of about `_BATCH_WEIGHTS` weights: the index of the first record, and the records."""
+    """Yield batches of records with about `_BATCH_WEIGHTS` weights, each with the index of its first record."""
     batch: list[AttentionRecord] = []
     held, first = 0, 0
     for record in records:
@@ -254,10 +254,10 @@ class _FlatRecords:
         lengths: number of tokens of each item, (n,).
         spans, words, owner: character span (K, 2), word index or -1 (K,) and item index (K,) of each token.
         sizes: number of candidates of each item, (n,).
-        mention_owner, slot: index of each candidate's item, and index of the candidate within the item, (C,) each.
-        mention_tokens: shares of tokens in each candidate (`TokenShares`).
-        of_pronoun: mask of the tokens with a character of their item's pronoun, (K,).
-        covered, apart: masks of the items whose candidates all have a token, and share none with the pronoun, (n,).
+        mention_owner, slot: item index of each candidate, and its index among the item's candidates, (C,) each.
+        of_pronoun: mask of the tokens that overlap their item's pronoun, (K,).
+        covered: mask of the items in which every candidate has a token, (n,).
+        apart: mask of the items in which no candidate shares a token with the pronoun, (n,).
     """
 
     def __init__(self, records: Sequence[AttentionRecord]) -> None:
@@ -290,7 +290,7 @@ def _pairs(spans: Iterable[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _score_batch(laid: _FlatRecords) -> dict[str, NDArray[Any]]:
-    """Return the arrays of `HeadScores` for records that can be scored, with heads flattened to P = L * H."""
+    """Return the arrays of `HeadScores` for records that can be scored, with layers and heads as one axis, L * H."""
     records, mention_tokens = laid.records, laid.mention_tokens
     heads = records[0].weights.shape[0] * records[0].weights.shape[1]
     weights = np.concatenate([record.weights.reshape(heads, -1) for record in records], axis=1, dtype=np.float32)
@@ -338,7 +338,7 @@ def _focal(example: Example) -> list[int]:
 
 
 def argmax_shares(mass: NDArray[np.floating], allowed: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Return an array that is 1 at the largest allowed entry along axis 1, 1 / k at each of k ties, and 0 elsewhere."""
+    """Return 1 for the largest allowed entry along axis 1, 1 / k for each of k tied ones, and 0 for all others."""
     masked = np.where(allowed, mass, np.float32(-1))
     tied = allowed & (masked >= masked.max(axis=1, keepdims=True) * np.float32(1 - TIE))
     return np.asarray(tied / tied.sum(axis=1, keepdims=True, dtype=np.float32))
@@ -357,7 +357,7 @@ def _reciprocal_rank(
 
 
 def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArray[np.bool_]) -> NDArray[np.floating]:
-    """Return `HeadScores.open_accuracy`, (items, heads), from weights (heads, tokens) and antecedents (items, M)."""
+    """Return `HeadScores.open_accuracy`, (n, L * H), from weights, (L * H, K), and the mask of antecedents, (n, M)."""
     textual = np.flatnonzero(laid.words >= 0)
     owner, word = laid.owner[textual], laid.words[textual]
     starts = np.flatnonzero((np.diff(owner, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))
@@ -379,7 +379,7 @@ def _open_accuracy(laid: _FlatRecords, weights: NDArray[np.float32], gold: NDArr
 
 
 def _concatenated(parts: Sequence[dict[str, NDArray[Any]]], shape: tuple[int, ...]) -> dict[str, NDArray[Any]]:
-    """Concatenate the batches' arrays, padded to the largest number of candidates, with heads as (L, H)."""
+    """Concatenate the batches' arrays, padded to the largest number of candidates, with separate axes L and H."""
     most = max((part["present"].shape[1] for part in parts), default=0)
     items = sum(len(part["present"]) for part in parts)
     joined: dict[str, NDArray[Any]] = {

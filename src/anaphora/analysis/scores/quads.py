@@ -19,13 +19,13 @@ from anaphora.data.grouping import indices_by
 
 
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the product of correctness over each set of items, which is 1 only if every item is right.
+    """Return the product of correctness over each set of items (minimal pair or quad): 1 only if every item is right.
 
-    With ties this is the expected value under random tie-breaking.
+    With ties, it is the expected value if each tie is broken at random.
 
     Args:
         correct: correctness of the items in [0, 1], (N, ...).
-        sets: name of each item's set (minimal pair or quad), "" if none; sets of one item are left out.
+        sets: name of each item's set, "" for an item without one; sets of one item are left out.
 
     Returns:
         The products (S, ...), and the index of each set's first item (S,).
@@ -40,7 +40,7 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
 
 
 def sets_inside(sets: Sequence[str], first: NDArray[np.int64], items: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the indices of those sets of `set_products` whose items are all selected by a mask, (N,).
+    """Return the indices of those of S sets of items whose items are all selected by the mask `items`, (N,).
 
     Args:
         sets: name of each item's set, as for `set_products`.
@@ -51,9 +51,10 @@ def sets_inside(sets: Sequence[str], first: NDArray[np.int64], items: NDArray[np
 
 
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
-    """Return the share of minimal pairs in which all items of `correct`, (N, ...), are right; NaN without pairs.
+    """Return the share of minimal pairs in which every item is right; NaN without pairs.
 
-    A shortcut that ignores the cue and has no ties gets 0 if the items of each pair have different antecedents.
+    `correct` is the correctness of the items, (N, ...). Predictions without ties that ignore the cue get 0 if the items
+    of each minimal pair have different antecedents.
     """
     products, _ = set_products(correct, minimal_pairs_of(examples))
     return np.asarray(products.mean(axis=0) if len(products) else np.full(products.shape[1:], np.nan))
@@ -71,7 +72,10 @@ def items_of_minimal_pairs(examples: Sequence[Example]) -> list[list[int]]:
 
 
 def next_in_minimal_pair(examples: Sequence[Example]) -> dict[int, int]:
-    """Return the index of the next item in each item's minimal pair, in a cycle; items without a pair are left out."""
+    """Return the index of the next item in each item's minimal pair; the last item is followed by the first.
+
+    Items without a minimal pair are left out.
+    """
     return {one: other for items in items_of_minimal_pairs(examples) for one, other in cyclic_pairs(items)}
 
 
@@ -84,9 +88,9 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
     """Return the name of each item's quad; "" for an item that is not in a complete quad.
 
     A quad is a group of four items: each of two cues with both orders of the candidates (factor `order`). If the
-    sentences have several pronouns, or the group has two voices (octad), a quad has four items for each pronoun and
-    voice. Groups of any other size are not quads: a head is right on all items of a larger group much more rarely, so
-    that the accuracies could not be compared.
+    sentences have several pronouns, or the group contains active and passive sentences, a quad has four items for each
+    pronoun and voice. Groups of any other size are not quads: a head is right on all items of a larger group much more
+    rarely, so that the accuracies could not be compared.
 
     In data without the factor `order`, a group of four items is a quad if it has the same two candidates in both
     orders, and each of them is the antecedent once in each order.
@@ -97,7 +101,7 @@ def quads_of(examples: Sequence[Example]) -> list[str]:
 
 
 _ONE_ANSWER = "third"
-"""Stratum of the built-in corpus in which the antecedent is a third person in both orders."""
+"""Stratum (set of items) of the built-in corpus in which the antecedent is a third person in both orders."""
 
 
 def _is_quad(items: Sequence[Example]) -> bool:
@@ -110,7 +114,7 @@ def _is_quad(items: Sequence[Example]) -> bool:
         return _is_quad_by_its_words(items)
     if "" in orders or len(orders) != 2 or len(set(orders.values())) != 1:
         return False
-    # In a quad a policy by position must be wrong somewhere; if a third person is meant, there is only one answer.
+    # In a quad, a choice by position must be wrong in some item, unless the antecedent is always a third person.
     meant = {(example.factors["order"], example.antecedents) for example in items}
     return len(meant) > len(orders) or items[0].factors.get("stratum") == _ONE_ANSWER
 

@@ -21,11 +21,11 @@ from anaphora.data.grouping import codes_of, indices_by
 
 BOOTSTRAPPED_FROM = 5
 """Smallest number of clusters for a bootstrap. Fewer clusters have few distinct samples, so that the interval would
-cover far too little: about half the time for two clusters."""
+cover the true mean far too rarely: about half the time for two clusters."""
 FEWEST_EQUAL = 6
-"""Smallest number of clusters with equal means that determine an interval. K clusters that vary at random all lie on
-one side of the true mean with probability 2 / 2^K (the sign test). At the 95 % level, up to five may be equal by
-chance, which does not justify an interval of width 0."""
+"""Smallest number of clusters with equal means for which an interval, of width 0, is given. K random cluster means all
+lie on one side of the true mean with probability 2 / 2^K (the sign test). At the 95 % level, up to five means may be
+equal by chance, which does not justify such an interval."""
 UNBOUNDED = (-np.inf, np.inf)
 _TAIL = (1 - 0.95) / 2
 _ALIKE = 1e-9  # tolerance for equal means that were summed in different orders
@@ -35,15 +35,14 @@ _MAX_RANDOM_NUMBERS = 4_000_000  # random numbers in memory at once: 32 MB
 def has_interval(cluster_means: ArrayLike) -> bool:
     """Return whether there are enough clusters for an interval of the mean.
 
-    Two of the K clusters are enough unless all K cluster means, (K,), are equal; then `FEWEST_EQUAL` clusters are
-    needed.
+    Two clusters are enough unless all K cluster means, (K,), are equal; then `FEWEST_EQUAL` clusters are needed.
     """
     means = np.asarray(cluster_means, dtype=np.float64)
     return len(means) > 1 and bool(np.ptp(means) > _ALIKE or len(means) >= FEWEST_EQUAL)
 
 
 SHARES, DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
-"""Bounds of a mean of shares, and of a mean of differences of shares."""
+"""Bounds of an interval for a mean of shares, and for a mean of differences between shares."""
 
 
 def cluster_interval(
@@ -55,13 +54,13 @@ def cluster_interval(
 ) -> tuple[float, float] | None:
     """Return the 95 % percentile bootstrap interval of the mean of `values`, resampling whole clusters.
 
+    `values` and the cluster labels are (N,); items of one template, for example, are a cluster, because they are not
+    independent. The ends are clipped to `bounds`. The result is None if there are too few clusters (`has_interval`).
+
     The percentiles lie further out than 2.5 % and 97.5 %, just as a t interval is wider than a normal interval
     ("expanded percentile", Hesterberg 2015), because plain percentiles undercover with few clusters. With fewer than
     `BOOTSTRAPPED_FROM` clusters the result is a t interval, because a bootstrap mean cannot lie outside the cluster
     means.
-
-    `values` and the cluster labels are (N,); items of one template or quad are not independent. The ends are clipped to
-    `bounds`. The result is None if the clusters determine no interval (`has_interval`).
 
     Raises:
         ValueError: the numbers of values and labels differ.
@@ -95,9 +94,9 @@ def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> F
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
     A head's p-value is the share of draws in which the best head's accuracy is at least this head's observed accuracy.
-    Each draw relabels the antecedents of main items (`_permutation_null`), alike for all heads; the true labels count
-    as one draw. `choose_head` uses the same accuracy, so the chosen head has the smallest p-value. The result is NaN in
-    layers without attention.
+    Each draw relabels the antecedents of main items (`_permutation_null`), in the same way for all heads; the true
+    labels count as one draw. The head with the highest accuracy (`choose_head`) has the smallest p-value. The result is
+    NaN in layers without attention.
 
     Raises:
         ValueError: there are no main items.
@@ -124,10 +123,10 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 
 
 def smallest_p(examples: Sequence[Example], draws: int = 2000) -> float:
-    """Return the p-value of `permutation_p` for a head that is right on all items, and on them alone.
+    """Return the p-value that `permutation_p` is expected to give a head that is right on all items.
 
-    It is the share of draws that are expected to repeat the true labels, which is 1 / the number of relabellings; the
-    true labels count as one more draw. No head can have a p-value that is clearly smaller.
+    Such a head is as accurate on a draw of relabelled antecedents only if the draw repeats the true labels, with
+    probability 1 / the number of relabellings; the true labels count as one more draw. No p-value is clearly smaller.
     """
     sets = _minimal_pair_sets(examples)
     alone = sorted(set(range(len(examples))).difference(*sets))
@@ -161,7 +160,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the number of draws in each chunk, such that a chunk needs at most `_MAX_RANDOM_NUMBERS` random numbers.
+    """Divide `draws` into chunks that need at most `_MAX_RANDOM_NUMBERS` random numbers; yield each chunk's draws.
 
     One draw needs `size` random numbers; a chunk has at least one draw.
     """
@@ -174,11 +173,11 @@ def _chunks(draws: int, size: int) -> Iterator[int]:
 def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: int, seed: int) -> tuple[Floats, Floats]:
     """Return the observed accuracies of K heads, (K,), and their accuracies with relabelled antecedents, (draws, K).
 
-    In each draw, the items of a minimal pair, one for each cue, exchange their antecedents; all pairs of a group, which
-    differ in the order of the candidates, use the same permutation of the cues. A head that follows position, entity or
-    a fixed association of cue and entity is thus at chance level. All other items, including pairs in which two items
-    have the same antecedent, get antecedents drawn among the candidates that the cue distinguishes; those of a group
-    with equally many such candidates exchange them in the same way, since their antecedents are not independent.
+    In each draw, the items of a minimal pair, one for each cue, exchange their antecedents at random. All minimal pairs
+    of a group, such as a quad, use the same permutation of the cues, so that a head that follows position, name or a
+    fixed association of cue and name is at chance level. Other items, including those of pairs in which two items have
+    the same antecedent, get antecedents drawn from the candidates that the cue distinguishes. Items of a group with
+    equally many such candidates are drawn together, since their antecedents are not independent.
     `pointed` holds the strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
     """
     if not scores.examples:
@@ -196,7 +195,7 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
 
 
 class _AntecedentPermutation:
-    """Sampler of relabelled antecedents for a permutation test (`_permutation_null`)."""
+    """Sampler of relabelled antecedents for a permutation test, as `_permutation_null` describes it."""
 
     def __init__(self, scores: HeadScores) -> None:
         self.gold = scores.gold
@@ -219,7 +218,7 @@ class _AntecedentPermutation:
         row_of = {item: row for row, item in enumerate(self.alone.tolist())}
         shape = (len(self.alone), self.gold.shape[1])
         self.closed = np.ones(shape, dtype=np.bool_)  # candidates that cannot become antecedents
-        # Ranks of the shuffled candidates of the first of the items, in whose columns they are, that make antecedents.
+        # Each item takes the shuffled ranks of the first item of its set, in `column`; ranks in `chosen` are right.
         self.first, self.column = np.zeros((len(self.alone), 1), dtype=np.int64), np.zeros(shape, dtype=np.int64)
         self.chosen = np.zeros(shape, dtype=np.bool_)
         for items in together:
@@ -239,7 +238,7 @@ class _AntecedentPermutation:
             source = self.table[self.set, np.argsort(keys, axis=2)[:, self.group, self.rank]]
             relabelled[:, self.traders] = self.gold[source]
         if len(self.alone):
-            # Candidates are shuffled, closed ones last, and those with the chosen ranks become the antecedents.
+            # Candidates are shuffled, with closed ones last, and those with the chosen ranks become the antecedents.
             keys = random.random((many, *self.closed.shape)) + self.closed
             ranks = np.argsort(np.argsort(keys, axis=2), axis=2)[:, self.first, self.column]
             rows = np.arange(len(self.alone))[:, None]
@@ -257,19 +256,25 @@ def _open_antecedents(example: Example) -> list[bool]:
 
 
 def _redrawn_together(examples: Sequence[Example], alone: Sequence[int]) -> list[list[int]]:
-    """Divide item indices into sets of one group with equally many candidates that may become antecedents."""
+    """Divide item indices into sets whose antecedents are relabelled in the same way.
+
+    The items of a set have the same group and equally many candidates that may become antecedents.
+    """
     keys = ((examples[item].group or f"\0{item}", len(_open(examples[item]))) for item in alone)
     return [[alone[place] for place in places] for places in indices_by(keys).values()]
 
 
 def _distinct_permutations(antecedents: Sequence[Sequence[bool]]) -> int:
-    """Return how many permutations of the candidates, (items, candidates), differ in the antecedents of some item."""
+    """Return the number of different relabellings that permutations of the candidates, the same in all items, can give.
+
+    `antecedents` states for each item and candidate whether the candidate is an antecedent.
+    """
     alike = Counter(zip(*antecedents, strict=True))
     return math.factorial(len(antecedents[0])) // math.prod(map(math.factorial, alike.values()))
 
 
 def _trading_groups(examples: Sequence[Example], sets: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
-    """Return the group and size of each set; sets that agree in both are relabelled in the same way."""
+    """Return the group and the size of each minimal pair; pairs that agree in both are relabelled in the same way."""
     return [(examples[items[0]].group or f"\0{row}", len(items)) for row, items in enumerate(sets)]
 
 

@@ -1,6 +1,7 @@
-"""Scores by language, cue category, cue type, stratum (items built in the same way) and template.
+"""Scores of a head and of a model's answers by language, cue category, cue type, stratum and template.
 
-Axes are N (items) and R (untrained models).
+A stratum is a set of items that are built in the same way, such as those with unseen names. Axes are N (items) and R
+(untrained models).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores of a head: on main items (`Example.is_main`) by language, on all other items by language and stratum.
+    """Scores of a head and of a model's answers on main items (`Example.is_main`), and on other items by stratum.
 
     A stratum is a set of items that are built in the same way, such as those with unseen names.
     """
@@ -58,6 +59,7 @@ def summarise(
     """Return the scores of a head that was chosen on other items, of the model's answers and of baselines.
 
     Args:
+        test: scores of all heads on N items.
         task_correct: correctness of the model's answers to the scored items (`test.kept`), (N,). For a model without
             answers, all values are NaN, and the task accuracy is None.
         baselines: correctness of each baseline by name, (N,); fractions for ties.
@@ -65,9 +67,8 @@ def summarise(
             items that were not measured. R may be 0.
 
     Returns:
-        Scores on main items (`Example.is_main`) by language, and on other items by language and stratum (set of items
-        that are built in the same way). Intervals are bootstrapped over `clusters`. Values have 6 decimal places; None
-        marks values that cannot be computed.
+        Scores on main items by language, and on other items by language and stratum. Intervals are bootstrapped over
+        templates (`clusters`). Values have 6 decimal places; None marks values that cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.
@@ -87,7 +88,7 @@ def summarise(
 
 
 def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floating]) -> list[TemplateRow]:
-    """Return the scores of a head on the items of each template, by language and stratum (items built in the same way).
+    """Return the scores of a head on the items of each template (sentence pattern), by language and stratum.
 
     Items without a template are left out.
     """
@@ -107,10 +108,11 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 
 
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
-    """Return a table with a row per language, layer and head: number of main items and means of the measures.
+    """Return a table with the scores of all heads on main items, with a row per language, layer and head.
 
-    "macro_candidate_accuracy" averages over the items of each combination of cue category (`kind`) and cue type, then
-    over the combinations; to choose a head, it is also averaged over languages. Layers without attention have no rows.
+    The columns are the number of items, the means of `MEASURES`, and "macro_candidate_accuracy", which averages over
+    the items of each combination of cue category (`kind`) and cue type, then over the combinations. Layers without
+    attention have no rows.
     """
     import pandas
 
@@ -153,7 +155,10 @@ SCORE_COLUMNS = {
 
 
 def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyarrow.Table:
-    """Return a table with the columns `SCORE_COLUMNS`, sorted by item, layer with attention, and head."""
+    """Return a table with the scores of all heads on single items, with the columns `SCORE_COLUMNS`.
+
+    Rows are sorted by item, layer and head; layers without attention have none.
+    """
     import pyarrow
 
     attending, heads = np.array(scores.attending_layers, dtype=np.int16), scores.shape[1]
@@ -171,7 +176,7 @@ def scores_table(scores: HeadScores, task_correct: NDArray[np.floating]) -> pyar
 
 
 def scores_schema() -> pyarrow.Schema:
-    """Return the schema of a table with `SCORE_COLUMNS`."""
+    """Return the schema of the table of scores, whose columns are `SCORE_COLUMNS`."""
     import pyarrow
 
     types = {"item": pyarrow.int32(), "language": pyarrow.string(), "layer": pyarrow.int16(), "head": pyarrow.int16()}
@@ -179,7 +184,7 @@ def scores_schema() -> pyarrow.Schema:
 
 
 class _ItemValues:
-    """Scores of single items, minimal pairs and quads; the scores of a `Cell` are their means."""
+    """Scores of single items, minimal pairs and quads, whose means are the scores of a `Cell`."""
 
     def __init__(
         self,

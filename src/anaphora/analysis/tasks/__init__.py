@@ -1,1 +1,1 @@
-"""Evaluations other than the evidence on a run, such as GAP and text labels; extraction of attention rows."""
+"""Further evaluations: GAP, accuracy of answers and labels, heads as antecedent selectors; export of attention rows."""

@@ -53,7 +53,7 @@ class AgreementFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class CandidateMention:
-    """Mention, given by the character spans of its head word and of all its words, and the index of its candidate."""
+    """Mention: character spans of its head word and of the whole mention, and the index of its candidate."""
 
     head: Span
     whole: Span
@@ -61,7 +61,7 @@ class CandidateMention:
 
 
 Condition = Callable[[CandidateMention, CandidateMention, str], bool]
-"""Condition on a mention, an earlier mention and the text."""
+"""Condition that an earlier mention must meet; the arguments are the mention, the earlier mention and the text."""
 
 
 def _same_words(mention: CandidateMention, earlier: CandidateMention, text: str) -> bool:
@@ -81,15 +81,15 @@ RULES: dict[str, tuple[Condition, ...]] = {
     "head match": (_same_head,),
     "sieve": (_same_words, _same_head, _agree),
 }
-"""Conditions of each rule, tried in order until an earlier mention meets one; the nearest such mention is picked.
-
-If no mention meets a condition, the nearest mention is picked. Words are compared without case. Pronouns of the first
-or second person agree only with pronouns of the same person, because speakers are unknown.
+"""Conditions of each rule by name. The nearest earlier mention that meets the first condition is picked; if there is
+none, the nearest that meets the second, and so on; if no mention meets any, the nearest earlier mention. Words are
+compared without case. Pronouns of the first or second person agree only with pronouns of the same person, because
+speakers are unknown.
 """
 
 
 def rule_hits(example: Example) -> dict[str, bool]:
-    """Return, for each rule in `RULES`, whether it picks a mention of an antecedent from the earlier mentions.
+    """Return whether each rule in `RULES` picks a mention of an antecedent for the example's mention, by rule name.
 
     Raises:
         ValueError: no candidate precedes the mention.
@@ -118,8 +118,8 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     if they contain "and", if the head word or the first word is a plural word ("these", "people"), or if the head word
     is in lower case and ends in s, but not in ss, us or is; otherwise they are singular. The gender is that of the
     first word that is a title, a word for men or women, or a first name; the head word is tried first, then all words
-    in order, except the owner in a possessive ("Tom" in "Tom's sister"). The gender is None if there is no such word or
-    if the mention contains "and".
+    in order, except a possessor ("Tom" in "Tom's sister"). The gender is None if there is no such word or if the
+    mention contains "and".
 
     Args:
         head, whole: character spans of the head word and of the whole mention.
@@ -131,7 +131,7 @@ def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     own = text[head[0] : head[1]]
     several = "and" in words or head_word in _PLURAL_WORDS or words[0] in _PLURAL_WORDS
     plural = own.islower() and own.endswith("s") and not own.endswith(("ss", "us", "is"))
-    # The owner in "Tom's sister" and "the king 's maid" does not count.
+    # The possessor in "Tom's sister" and "the king 's maid" does not count.
     free = [
         word for word, after in zip(words, [*words[1:], ""], strict=True) if not (after in ("'s", "’s") or "'" in word)
     ]

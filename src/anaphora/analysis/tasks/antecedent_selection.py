@@ -1,8 +1,9 @@
 """Accuracy of attention heads as antecedent selectors, after Clark et al. 2019, section 4.3.
 
-A head is right if the mention's head word attends most to an antecedent's head word. Weights are summed over a word's
-subwords as keys and averaged over them as queries. Special tokens and the mention itself are excluded. Axes are N
-(items), F (choice sets: the words among which a head's argmax is taken), L (layers) and H (heads).
+A head is right if, among the words of a choice set (such as all words, or all earlier mentions), the mention's head
+word attends most to an antecedent's head word. Weights are summed over a word's subwords as keys and averaged over them
+as queries. Special tokens and the mention itself are excluded. Axes are N (items), F (choice sets), L (layers) and H
+(heads).
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from anaphora.settings.training import Batching
 
 NO_SEPARATE_ANTECEDENT = N_("no antecedent in a token of its own before the mention")
 CHOICE_SETS = ("words", "preceding", "mentions")
-"""Words among which a head's argmax is taken: all words of the text (the protocol of Clark et al.), the words before
-the mention, or the head words of earlier mentions (from which the rules choose)."""
+"""Names of the choice sets, the words among which a head's argmax is taken: all words of the text (as in Clark et al.),
+the words before the mention, or the head words of earlier mentions (among which rules choose, too)."""
 FORM_COLUMNS = ("all", *FORMS)
 
 Hits = NDArray[np.float32]
 
 
 def form_of(example: Example) -> str:
-    """Return the form of an example's mention: the factor `form` if it is one of `FORMS`, otherwise "pronoun"."""
+    """Return the form of an example's mention, such as "pronoun": one of `FORMS`, from the factor `form`."""
     form = example.factors.get("form", "")
     return form if form in FORMS else "pronoun"
 
@@ -55,14 +56,11 @@ def has_preceding_antecedent(example: Example) -> bool:
 
 
 def selection_hits(record: AttentionRecord) -> Hits | None:
-    """Return, for each choice set, whether the word to which each head attends most is right: (F, L, H).
+    """Return, for each choice set and head, 1 if the word with the largest weight is right, else 0: (F, L, H).
 
-    The result is None if no choice is right, because each antecedent before the mention shares a token with it or has
-    no token.
-
-    The word is chosen from those of the choice set (`CHOICE_SETS`). It is right (1) if it overlaps an antecedent's head
-    word; in a tie (`TIE`), the value is the share of the tied words that are right. A head without weights gets 0. NaN
-    in layers without attention.
+    A word is right if it overlaps an antecedent's head word; in a tie (`TIE`), the value is the share of tied words
+    that are right. A head without weights gets 0; values are NaN in layers without attention. The result is None if no
+    word before the mention is right, for example because the antecedent shares a token with the mention.
     """
     row, example = word_weights(record), record.example
     pronoun = example.pronoun
@@ -89,10 +87,10 @@ def _overlapping_any(words: Sequence[Span], spans: Sequence[Span]) -> NDArray[np
 
 @dataclass(frozen=True, eq=False)
 class Selections:
-    """Correctness of every head as an antecedent selector on N examples of a split: those with a separate antecedent.
+    """Correctness of every head as an antecedent selector on the N examples of a split that can be evaluated.
 
     The axes of `hits` are item, choice set (`CHOICE_SETS`), layer and head, (N, F, L, H). Values are from 0 to 1, and
-    NaN in layers without attention.
+    NaN in layers without attention. An example can be evaluated if `selection_hits` is not None.
     """
 
     examples: Sequence[Example]
@@ -105,7 +103,7 @@ class Selections:
     def accuracy(self, field: str, column: str) -> NDArray[np.float64]:
         """Return every head's accuracy, (L, H), for one choice set and one form of mention.
 
-        NaN in layers without attention, and everywhere if there are no such mentions.
+        It is NaN in layers without attention, and in all layers if there are no such mentions.
 
         Args:
             field: choice set, one of `CHOICE_SETS`.
@@ -132,12 +130,13 @@ class Selections:
 
 
 def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int, AttentionRecord]]) -> Selections:
-    """Collect the correctness of every head from pairs of an example's index and the example's attention record.
+    """Compute the correctness of every head as an antecedent selector from the examples' attention records.
 
-    The pairs may come in any order. Examples without a separate antecedent (`selection_hits`) are dropped.
+    Each record comes with the index of its example, in any order. Examples for which `selection_hits` is None are
+    dropped.
 
     Raises:
-        UserError: no example has a record and a separate antecedent.
+        UserError: no example is left.
     """
     by_number = {number: hits for number, record in records if (hits := selection_hits(record)) is not None}
     if not by_number:
@@ -148,10 +147,10 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 
 @dataclass(frozen=True, kw_only=True)
 class SelectorAccuracy:
-    """Accuracy of an antecedent selector (a rule or attention heads), with 95 % bootstrap intervals over documents.
+    """Accuracy of an antecedent selector (a rule or a head), with 95 % bootstrap intervals over documents.
 
-    The accuracy of the selector "untrained" is a mean over untrained models. In each of these models, the head is
-    chosen that has the highest accuracy on development mentions of the form `column`.
+    The accuracy of the selector "untrained" is a mean over untrained models. In each of these, the head is used that is
+    most accurate on development mentions of the same form.
     """
 
     subset: str  # "all", or "factor=value"
@@ -162,10 +161,10 @@ class SelectorAccuracy:
     documents: int
     layer: int | None  # None, like `head`, for rules and untrained models
     head: int | None
-    development: float | None  # the head's accuracy on the development items in the column
+    development: float | None  # the head's accuracy on the development items with this form of mention
     accuracy: float | None
     interval: Ends
-    over_nearest: float | None  # accuracy minus that of the nearest mention on the same items
+    over_nearest: float | None  # accuracy minus that of the rule "nearest" on the same items
     over_nearest_interval: Ends
 
 
@@ -194,9 +193,9 @@ def selection_table(
             evaluated items with this value. Heads are chosen on development items regardless of this value.
 
     Returns:
-        One row for each subset of items, selector (rule or head), choice set (`CHOICE_SETS`: the words from which a
-        selector chooses) and form of mention (such as "pronoun"). Forms without items are left out; heads have no rows
-        for forms without development items.
+        One row for each subset of items, selector (rule or head), choice set (words from which it chooses) and form of
+        mention (such as "pronoun"). Forms without items are left out; heads have no rows for forms without development
+        items.
 
     Raises:
         ValueError: no candidate precedes the mention of an evaluated item.
@@ -264,7 +263,10 @@ def _row_maker(
 
 
 def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
-    """Return the accuracy of every head with attention, for each choice set and each form of mention that occurs."""
+    """Return the accuracy of every head as an antecedent selector, for each choice set and form of mention that occurs.
+
+    Layers without attention are left out.
+    """
     return [
         HeadSelection(split=split, field=field, column=column, layer=layer, head=head, accuracy=rounded(float(value)))
         for field in CHOICE_SETS
@@ -276,10 +278,10 @@ def heads_table(selections: Selections, split: str) -> list[HeadSelection]:
 
 
 class Passages:
-    """Examples grouped by text, so that each text takes one forward pass.
+    """Examples grouped by text, so that one forward pass per text serves all its mentions.
 
     Raises:
-        UserError: a mention has no token.
+        UserError: no token covers a mention.
     """
 
     def __init__(self, examples: Sequence[Example], tokenizer: Tokenizer) -> None:
@@ -302,10 +304,10 @@ class Passages:
     def records(
         self, encoder: Encoder, batching: Batching, progress: Callable[[int], object] = lambda _: None
     ) -> Iterator[tuple[int, AttentionRecord]]:
-        """Yield the index of each example with the attention rows of its mention, averaged over the mention's tokens.
+        """Yield the index of each example and the attention rows of its mention, averaged over the mention's tokens.
 
-        Batch by batch, `progress` is called with the number of texts. Candidates are never marked in the model's input,
-        because such markers would reveal the mentions.
+        After each batch, `progress` is called with its number of texts. Candidates are never marked in the model's
+        input, because such marks would reveal the mentions.
 
         Raises:
             UserError: the encoder has no attention maps; or it takes the pronoun as a second input sequence, so that

@@ -23,11 +23,11 @@ from anaphora.settings.run import Config, read_config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return the predictions of each fold's runs on the held-out fold, and the correctness of shortcut baselines.
+    """Return the answers of each fold's runs to the items of the held-out fold, and shortcut baselines on these items.
 
     The held-out fold is the split `dev` of a run's data; the shortcuts are fitted on the split `train`. With S runs per
-    fold, sorted by seed, there are S predictions for every item: those of the first runs of all folds are joined, then
-    those of the second runs, and so on. `by` names factors that must occur in the items.
+    fold, the result has S sets of answers to the items of all folds: one by the folds' runs with the lowest seeds, one
+    by those with the second lowest, and so on. `by` names factors (properties of items) that must occur in the items.
 
     Raises:
         UserError: a factor of `by` occurs in no item, a run does not predict antecedents, a run's corpus is missing or
@@ -59,7 +59,7 @@ def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequ
 
 
 def check_folds(runs: Sequence[Run]) -> None:
-    """Check that runs cover all folds of one corpus, with the same number of runs per fold.
+    """Check that runs cover all folds of one corpus, with the same settings and the same number of runs per fold.
 
     Raises:
         UserError: there are no runs; a run was not trained on folds, does not predict antecedents, or selected its
@@ -89,7 +89,7 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Check that runs, and those from which they started (`start`), differ only in name, folder, fold and seed.
+    """Check that runs differ only in name, output folder, fold and seed, and so do the runs from which they started.
 
     Raises:
         UserError: the settings of a run differ from those of the first run.
@@ -107,9 +107,9 @@ def _without_fold_and_seed(config: Config) -> Config:
 
 
 def _starting_recipe(start: str | None) -> str | None:
-    """Return the settings, without fold and seed, of the run from which training started, as a string to compare.
+    """Return the settings of the run at the path `start`, without fold and seed, as a string for comparisons.
 
-    If no run is stored at `start`, return `start` itself.
+    If no run is stored there, return `start` itself.
     """
     if start is None or not (written := RunFiles(Path(start)).config).exists():
         return start

@@ -1,7 +1,8 @@
-"""Extraction of the attention rows of any number of items, one part of the items at a time.
+"""Extraction of attention rows of any number of items, which may be divided between parallel jobs (shards).
 
-Shards each extract some of the parts. Every batch lies within one part, so an item is in the same batch for any number
-of shards, and its attention weights are the same to the last bit.
+The items are divided into parts of about `PART_ITEMS` items, and each shard extracts some of the parts. A batch never
+crosses parts, so that an item is in the same batch, and its weights are the same to the last bit, for any number of
+shards.
 """
 
 from __future__ import annotations
@@ -32,28 +33,28 @@ if TYPE_CHECKING:
     import pyarrow
 
 PART_ITEMS = 512
-"""Number of items at which a part of a split is complete."""
+"""Number of items from which a part of a split is complete."""
 PART_CHARACTERS = 400_000
-"""Total length in characters at which a part is complete with fewer items."""
-_SAMPLE = 64  # items sampled to estimate sizes
+"""Total length of texts, in characters, from which a part with fewer items is complete."""
+_SAMPLE = 64  # number of items from which the size of the output is estimated
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Items of a split whose attention rows are extracted; the items are loaded on demand."""
+    """Items of a split from which attention rows are extracted; the items are loaded on demand."""
 
     groups: list[str]  # group of each of N items
     characters: NDArray[np.int64]  # length of each item's text in characters, (N,)
     read: Callable[[Sequence[int]], Sequence[Example | Text]]  # function that returns the items with given indices
-    fingerprint: str = ""  # fingerprint of the corpus; empty for the user's own sentence
+    fingerprint: str = ""  # hash of the corpus; empty for the user's own sentence
 
     def __len__(self) -> int:
         return len(self.groups)
 
     def limited(self, most: int | None) -> Selection:
-        """Return a selection of approximately `most` items, or this selection if `most` is None.
+        """Return a selection of approximately `most` of these items, or all of them if `most` is None.
 
-        Groups of items, such as the items of one document, are selected as a whole and at even intervals.
+        Whole groups of items, such as the items of one document, are selected at even intervals.
         """
         if most is None:
             return self
@@ -68,7 +69,7 @@ class Selection:
     def parts(self) -> list[list[int]]:
         """Divide the items into parts without splitting a group; return each part's item indices in ascending order.
 
-        A part is complete as soon as it has `PART_ITEMS` items or `PART_CHARACTERS` characters.
+        A part ends after the group with which it reaches `PART_ITEMS` items or `PART_CHARACTERS` characters.
         """
         parts: list[list[int]] = [[]]
         characters = 0
@@ -81,7 +82,7 @@ class Selection:
         return [sorted(part) for part in parts]
 
     def shard(self, number: int, count: int) -> list[list[int]]:
-        """Return the item indices of each part in shard `number`, counted from 1, of `count` shards.
+        """Return the item indices of each part that shard `number` of `count` extracts; shards are counted from 1.
 
         Raises:
             UserError: there are fewer parts than shards.
@@ -96,7 +97,7 @@ class Selection:
 
 
 def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
-    """Return a selection of approximately `most` items of a split (`Selection.limited`); of all if `most` is None.
+    """Select approximately `most` items of a split in whole groups, or all items if `most` is None.
 
     Raises:
         UserError: the split is empty.
@@ -110,7 +111,7 @@ def select_items(corpus: Corpus, split: str, most: int | None) -> Selection:
 
 
 def single_item(item: Example | Text) -> Selection:
-    """Return a selection with one item."""
+    """Return a selection that consists of one item."""
     return Selection([""], np.array([len(item.text)]), lambda numbers: [item] * len(numbers))
 
 
@@ -118,33 +119,32 @@ def single_item(item: Example | Text) -> Selection:
 class ExtractedBatch:
     """Attention rows that are written to the output file at once, with their items and scores."""
 
-    items: list[dict[str, Any]]  # fields and index ("item") of items; each is listed once, no later than its first rows
+    items: list[dict[str, Any]]  # index ("item") and fields of items; each is listed once, not later than its rows
     rows: list[QueryRow]  # attention rows of the pronouns or query words
     scores: pyarrow.Table | None  # table of the items that can be scored (`scores_table`); None for texts
 
 
 @dataclass(frozen=True)
 class Extractor:
-    """Extractor of a run's attention rows for the pronouns of selected items or, in texts, for the query words."""
+    """Extractor of a run's attention rows, with the pronouns of examples or chosen words of plain texts as queries."""
 
     run: Run
     selection: Selection
-    words: Sequence[str]  # query words in texts; empty for all
+    words: Sequence[str]  # query words in plain texts; empty for all words
     chunk_tokens: int  # maximum number of tokens in a chunk of a text
     most_weights: int  # maximum number of attention weights in memory, unless one item has more
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
         """Yield the attention rows of the items in batches, in the order of the parts.
 
-        A text in which none of the extractor's query words occurs has no rows.
+        A text without any of the query words has no rows.
 
         Raises:
-            UserError: an item is too long for the model, or the model has no attention maps. For texts without
-                annotated pronouns also if the chunks are too long, or if the model requires a pronoun as a second input
-                sequence.
+            UserError: an item is too long for the model, or the model has no attention maps. For plain texts also: the
+                chunks are too long, or the model needs a pronoun as a second input sequence.
         """
         for part in parts:
-            count = max(1, len(part) // PART_ITEMS)  # a large group makes a large part
+            count = max(1, len(part) // PART_ITEMS)  # a part with a large group has more than `PART_ITEMS` items
             for window in range(count):
                 numbers = part[len(part) * window // count : len(part) * (window + 1) // count]
                 items = self.selection.read(numbers)
@@ -196,8 +196,8 @@ class Extractor:
     def _portions(self, head_weights: Sequence[int]) -> list[list[int]]:
         """Divide consecutive items into portions that fit into memory; return the item indices of each portion.
 
-        A portion has at most `self.most_weights` attention weights; an item with more is a portion of its own.
-        `head_weights` lists the number of attention weights per head of each item.
+        A portion has at most `self.most_weights` attention weights, or is a single item with more. `head_weights` lists
+        the number of attention weights of each item in one head.
         """
         layers, heads = self.shape
         return portions((weights * layers * heads for weights in head_weights), self.most_weights)
@@ -208,7 +208,7 @@ class Extractor:
         return self.run.config.model.layers, heads_of(self.run.config.model.attention)
 
     def estimate(self, parts: Sequence[Sequence[int]]) -> tuple[int, int]:
-        """Estimate the number of attention rows of the parts, and their size on disk in bytes, from sampled items."""
+        """Estimate, from a sample of items, how many attention rows the parts have, and their size on disk in bytes."""
         numbers = [number for part in parts for number in part]
         sample = list(dict.fromkeys(numbers[index * len(numbers) // _SAMPLE] for index in range(_SAMPLE)))
         items = [self.selection.read([number])[0] for number in sample]

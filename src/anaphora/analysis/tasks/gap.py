@@ -1,7 +1,8 @@
 """GAP scores (Webster et al. 2018): F1 of yes/no decisions on whether a pronoun refers to a name.
 
-The decisions may also be those of a probe, a linear classifier on the attention weights of all heads from pronoun to
-candidates and back. Axes are S (models), N (items), M (most candidates of an item) and D (bootstrap samples).
+The decisions are those of models, rules, heads, or a probe: a linear classifier on the attention weights of all heads
+from pronoun to candidates and back. Axes are S (models), N (items), M (largest number of candidates of an item) and D
+(bootstrap samples).
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from anaphora.base.errors import UserError
 from anaphora.data.example import Example, Span
 
 Decisions = Floats
-"""Whether a name is accepted as the antecedent: 1 or 0; 1 / k for each of k names that tie for the highest score."""
+"""1 for each name that is accepted as the antecedent, 1 / k for each of k names in a tie, else 0: (S, N, M)."""
 
 BOTH_WAYS_SUFFIX = ", both ways"
-"""Suffix of a row whose answers are averaged over the original text and the text with its names exchanged."""
+"""Suffix of the name of results that are averaged over the original text and the text with its names exchanged."""
 _BOOTSTRAP_SAMPLES = 2000
-_BLIND_CHOICES = 100  # random choices averaged by the rule "random"
+_BLIND_CHOICES = 100  # number of random choices over which the scores of the rule "random" are averaged
 
 
 @dataclass(frozen=True, kw_only=True)
 class GapScore:
     """GAP scores of yes/no decisions on whether a pronoun refers to a name, averaged over models.
 
-    Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models. The ends are NaN
-    if there are too few texts, for a bias too few of one gender, or if the score is undefined in every sample.
-    `weighted_bias` weights items such that the number of names in a text, in quintiles, has the same distribution for
-    both genders.
+    Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models. Their ends are
+    NaN if there are too few texts (for a bias: too few with one of the genders), or if the score is undefined in every
+    sample. For `weighted_bias`, items are weighted such that the number of names in a text, in quintiles, has the same
+    distribution for both genders.
     """
 
     items: int
@@ -58,7 +59,7 @@ class GapScore:
 def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
     """Return the GAP scores of yes/no decisions on whether a pronoun refers to a name.
 
-    `decisions` are (S, N, M), and 0 for absent candidates.
+    `decisions` are (S, N, M), and 0 for candidates that an item lacks.
 
     Raises:
         ValueError: an item lacks the factor `gender`, "male" or "female".
@@ -97,12 +98,12 @@ def gap_score(decisions: Decisions, examples: Sequence[Example]) -> GapScore:
 
 
 def score_columns(score: GapScore) -> dict[str, float]:
-    """Return the float fields of GAP scores as columns of a table; an interval gives two columns, NaN if undefined."""
+    """Return the float fields of GAP scores as columns of a table; an interval becomes two columns."""
     return {name: value for name, value in table_row(score).items() if isinstance(value, float)}
 
 
 def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScore]:
-    """Return the GAP scores of three rules that choose one of two names, and of random choices, keyed by rule.
+    """Return the GAP scores of three rules that choose one of two names, and of random choices, by name of the rule.
 
     Raises:
         ValueError: an item has no gender.
@@ -116,7 +117,7 @@ def rule_scores(examples: Sequence[Example], seed: int = 0) -> dict[str, GapScor
 
 
 def require_two_names(examples: Sequence[Example]) -> list[Example]:
-    """Return the examples after checking that each has two names and a gender.
+    """Check that every example has two names and a gender, as GAP scores need them; return the examples.
 
     Raises:
         UserError: an example does not have two candidates or lacks a gender, or there are no examples.
@@ -135,7 +136,7 @@ def require_two_names(examples: Sequence[Example]) -> list[Example]:
 def f1_difference(
     decisions: Decisions, other: Decisions, examples: Sequence[Example]
 ) -> tuple[float, tuple[float, float]]:
-    """Return the mean F1 of `decisions` minus the mean F1 of `other`, with a paired interval.
+    """Return the F1 of one set of decisions minus the F1 of another, averaged over models, with a paired interval.
 
     Both are decisions of models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile interval over
     texts; its ends are NaN if there are too few texts.
@@ -150,9 +151,9 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _balancing_weights(genders: NDArray[np.str_], names: Sequence[int]) -> Floats:
-    """Return weights that balance the genders within each quintile of the number of names: (N,).
+    """Return item weights, (N,), under which both genders have the same distribution of the number of names in a text.
 
-    Items of a quintile with only one gender get weight 0.
+    The distribution is over quintiles. Items of a quintile with only one gender get weight 0.
     """
     counts = np.asarray(names)
     fifths = np.searchsorted(np.quantile(counts, (0.2, 0.4, 0.6, 0.8)), counts)
@@ -197,14 +198,14 @@ def _f1(weights: Floats, counts: Floats) -> Floats:
 
 
 def _share(hits: Floats, total: Floats) -> Floats:
-    """Return `hits` / `total`, and 0 without any decision or antecedent; weights may make a total less than 1."""
+    """Return `hits` / `total`, and 0 where `total` is 0."""
     return np.asarray(np.divide(hits, total, out=np.zeros_like(total), where=total > 0))
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: Floats) -> Floats:
-    """Return F1 on the items with one gender, averaged over models, for each bootstrap sample: (D,).
+    """Return the F1 on the items with one gender, averaged over models, in each bootstrap sample: (D,).
 
-    The result is NaN in samples in which these items have a total weight of zero.
+    It is NaN in samples in which these items have a total weight of 0.
 
     Args:
         gender: mask of the items with this gender, (N,).
@@ -216,9 +217,9 @@ def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: Floats) -> Floats
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % bootstrap percentile interval of a score, given the values in the samples.
+    """Return the 95 % bootstrap percentile interval of a score from its values in the samples.
 
-    NaN if there are too few texts, or if the score is undefined in every sample.
+    The ends are NaN if there are too few texts, or if the score is undefined in every sample.
     """
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
@@ -228,17 +229,17 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 
 
 def strongest_names(scores: NDArray[np.floating], gold: Bools) -> tuple[Floats, Decisions, Floats]:
-    """Return, for each of K scorers (such as heads), its highest score, the name with this score, and its correctness.
+    """Return, for each of K scorers (such as heads), the name with the highest score, this score, and its correctness.
 
-    Names count as tied by the rule for heads (`argmax_shares`).
+    Names count as tied as in `argmax_shares`.
 
     Args:
-        scores: (N, M, K), at least 0.
+        scores: scores of the M names of each item by each scorer, (N, M, K), at least 0.
         gold: mask of the antecedents, (N, M).
 
     Returns:
-        Highest scores, (N, K); 1 for the name, or 1 / k for each of k tied ones, (N, M, K); the share of these names
-        that are antecedents, (N, K).
+        Highest score, (N, K); 1 for the name with this score, or 1 / k for each of k tied names, else 0, (N, M, K); 1
+        if this name is an antecedent, else 0, or the share of tied names that are, (N, K).
     """
     names = argmax_shares(scores, np.ones((1, 1, 1), dtype=np.bool_)).astype(np.float64)
     return scores.max(axis=1).astype(np.float64), names, np.einsum("nmk,nm->nk", names, gold)
@@ -279,8 +280,8 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s]")
 def parallelism(example: Example) -> Floats:
     """Return the scores of the M candidates by the parallelism baseline of Webster et al. 2018: (M,).
 
-    Candidates with a mention in the pronoun's grammatical role score higher than all others; within both groups, the
-    nearest to the pronoun scores highest.
+    Candidates with a mention in the pronoun's grammatical role score higher than all others; among candidates with
+    equal roles, the nearest to the pronoun scores highest.
 
     The role of a mention is inferred from the neighbouring words. It is possessive before an apostrophe and "s", or an
     apostrophe alone; otherwise, it is a subject at the start of the text and after punctuation, a conjunction or a word
@@ -313,7 +314,7 @@ def _role(text: str, span: Span) -> str:
 
 
 MIN_WEIGHT = 1e-6
-"""Lower limit of weights before the logarithm."""
+"""Lower limit to which weights are raised before their logarithm is taken."""
 INVERSE_PENALTIES = tuple(10.0**power for power in range(-4, 0))
 """Inverse regularisation strengths, chosen by cross-validation on the training items."""
 _PROBE_FOLDS = 5

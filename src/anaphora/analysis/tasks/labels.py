@@ -1,4 +1,4 @@
-"""Evaluation of runs on N texts: accuracy of labels, compared with a bag of words, and perplexity of masked tokens."""
+"""Evaluation of models on N texts: accuracy of predicted labels, with a bag-of-words baseline, and perplexity."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from anaphora.settings.model.prediction import Label
 LabelNumbers = NDArray[np.int64]
 
 INVERSE_PENALTIES = (0.1, 1.0, 10.0)
-"""Inverse penalties of the bag of words; the best on the development split is used."""
+"""Inverse penalties of the bag-of-words classifier; the one that is best on the development split is used."""
 
 
 def label_names(run: Run) -> list[str]:
-    """Return the label names of a run's prediction head."""
+    """Return the names of the labels that a run predicts."""
     assert isinstance(run.config.task.prediction, Label)
     return run.config.task.prediction.labels
 
@@ -41,7 +41,7 @@ def predict_labels(run: Run, texts: Sequence[Text]) -> LabelNumbers:
     """Return the labels that a run predicts from the first chunk of each text, as indices into `label_names`: (N,).
 
     Raises:
-        UserError: a chunk is too long for the model, or a text has none of the run's labels.
+        UserError: a chunk is too long for the model, or the gold label of a text is not among the run's labels.
     """
     data = encode_texts(run, texts, label_names(run))
     answers = np.zeros(len(data), dtype=np.int64)
@@ -73,7 +73,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
     The tokens are those of the run's tokenizer. The penalty is chosen as in `bag_of_words`.
 
     Raises:
-        UserError: a chunk is too long for the model, or a text has none of the run's labels.
+        UserError: a chunk is too long for the model, or the gold label of a text is not among the run's labels.
     """
     from scipy import sparse
 
@@ -91,7 +91,7 @@ def bag_of_tokens(run: Run, train: Sequence[Text], development: Sequence[Text], 
 def _logistic_regression_labels(
     features: tuple[Any, Any, Any], train: Sequence[Text], development: Sequence[Text]
 ) -> list[str]:
-    """Return the labels of a logistic regression with the penalty that is most accurate on the development texts.
+    """Return the labels that a logistic regression predicts with the penalty that is best on the development texts.
 
     `features` holds one feature matrix each for the training, development and evaluated texts.
     """
@@ -111,7 +111,7 @@ def _logistic_regression_labels(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelsOfPolicy:
-    """Accuracy of the labels that an encoder or a baseline (`policy`) predicts.
+    """Accuracy of the labels that an encoder or a baseline, named `policy`, predicts.
 
     Intervals are 95 % bootstrap intervals over groups of texts.
     """
@@ -122,15 +122,15 @@ class LabelsOfPolicy:
     interval: Ends
     lowest: float | None  # lowest accuracy over runs; None for a single run
     highest: float | None  # highest accuracy over runs; None for a single run
-    first_minus: float  # accuracy of the first encoder or baseline minus this one's accuracy
+    first_minus: float  # accuracy of the first encoder or baseline in the table minus this accuracy
     first_minus_interval: Ends
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabelAccuracy:
-    """Accuracy of a run and of the bag-of-words classifier on the texts with one gold label, or on "all" texts.
+    """Accuracies of a run (`accuracy`) and of a bag-of-words classifier (`bag`) on the texts with one gold label.
 
-    `more` is the run's accuracy minus the classifier's. Intervals are bootstrapped over groups of texts.
+    The label "all" stands for all texts. `more` is `accuracy` - `bag`. Intervals are bootstrapped over groups of texts.
     """
 
     label: str
@@ -144,7 +144,7 @@ class LabelAccuracy:
 
 
 def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Sequence[str]]]) -> list[LabelsOfPolicy]:
-    """Return the accuracy of the labels that each encoder or baseline predicts for texts with gold labels.
+    """Return the accuracy of the labels that encoders and baselines predict for texts with gold labels.
 
     `answers` has the predicted labels as {name of the encoder or baseline: [N labels for each run]}.
     """
@@ -173,7 +173,10 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
 
 
 def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[LabelAccuracy]:
-    """Return the accuracy of a run and of the bag of words on all texts and by label, with bootstrap intervals."""
+    """Return the accuracies of a run and of a bag-of-words classifier on all texts and on those with each gold label.
+
+    `answers` and `bag` are their predicted labels.
+    """
     gold = np.array([one.label for one in texts])
     right, bag_right = ((np.array(named) == gold).astype(np.float64) for named in (answers, bag))
     rows = []
@@ -202,10 +205,10 @@ def _groups(texts: Sequence[Text]) -> list[str | int]:
 def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
     """Return the perplexity of masked tokens, exp of their mean cross-entropy, and the number of masked tokens.
 
-    The share of masked tokens is as in training, and every call masks the same words.
+    The share of masked tokens is as in training, and every call masks the same tokens.
 
     Raises:
-        UserError: a chunk is too long for the model, or no word is masked.
+        UserError: a chunk is too long for the model, or no token is masked.
     """
     data = encode_texts(run, texts, ())
     total, masked = 0.0, 0
@@ -226,12 +229,11 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
 def encode_texts(run: Run, texts: Sequence[Text], labels: Sequence[str], cached: bool = True) -> EncodedTexts:
     """Encode texts for a run's model in chunks of at most `batching.row_tokens` tokens.
 
-    With `labels`, only the first chunk of each text is encoded.
-
-    The tokens are read from a cache file, which is written if it is missing; `cached=False` uses no file.
+    With `labels`, only the first chunk of each text is encoded. Tokens are read from a cache file, which is written if
+    it is missing; with `cached=False`, no file is used.
 
     Raises:
-        UserError: a chunk is too long for the model, or a text has none of `labels`.
+        UserError: a chunk is too long for the model, or the gold label of a text is not in `labels`.
     """
     data = EncodedTexts(texts, run.tokenizer, run.config.batching.row_tokens, labels, cached)
     check_length(run.config.model, data.max_tokens())

@@ -29,7 +29,7 @@ from anaphora.runs.directory import Run
 from anaphora.runs.items import encode
 
 MODEL = "model"
-"""Name of the runs in tables of accuracies."""
+"""Name that stands for the runs, besides the names of baselines, in tables of accuracies."""
 
 NONE_OF_THEM = "none_of_them"
 """Name of the baseline that answers "none of them" to every item."""
@@ -40,7 +40,7 @@ class ItemAnswers:
     """Items, with the antecedents predicted by each run and the correctness of each shortcut baseline."""
 
     examples: list[Example]
-    answers: Sequence[Answers]
+    answers: Sequence[Answers]  # answers of each run to all items
     shortcuts: Mapping[str, Floats]  # correctness by name, (N,), or (K, N) if fitted K times; NaN if inapplicable
 
     def correctness(self) -> Floats:
@@ -48,16 +48,15 @@ class ItemAnswers:
         return np.stack([answers.correct for answers in self.answers])
 
     def silent(self) -> Floats:
-        """Return how far each run answers "none of them" to each item (`Answers.silent`): (S, N)."""
+        """Return 1 where a run answers "none of them", else 0, or a fraction in a tie (`Answers.silent`): (S, N)."""
         return np.stack([answers.silent for answers in self.answers])
 
     def policies(self) -> Iterator[tuple[str, Floats, Floats]]:
-        """Yield the name of a predictor, and its correctness and number of correct decisions on each item.
+        """Yield name, correctness, and number of correct decisions on each item, for the runs and for each baseline.
 
-        The first, "model", stands for all runs, the others for baselines. The arrays have one row per run, (S, N), or
-        per fit of a baseline, (fits, N). An item with M candidates has M decisions: whether each candidate is an
-        antecedent. Shortcuts that do not apply to all items are left out, and so is `NONE_OF_THEM` if every item has an
-        antecedent.
+        The name "model" stands for all runs. The arrays have one row per run, (S, N), or per fit of a baseline,
+        (fits, N). An item with M candidates has M decisions: whether each candidate is an antecedent. Shortcuts that do
+        not apply to all items are left out, and so is `NONE_OF_THEM` if every item has an antecedent.
         """
         sizes = np.array([len(example.candidates) for example in self.examples])
         antecedents = np.array([len(example.antecedents) for example in self.examples])
@@ -76,7 +75,7 @@ class ItemAnswers:
 
 
 def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
-    """Return the antecedents that a run predicts for the pronouns of some examples.
+    """Return the antecedents that a run predicts for the pronouns of the given examples.
 
     Raises:
         UserError: the run does not predict antecedents, or a text is too long for its model.
@@ -88,17 +87,18 @@ def predict_for_run(run: Run, examples: Sequence[Example]) -> Answers:
 
 
 def require_pronoun_head(run: Run) -> None:
-    """Check that a run predicts antecedents; raise UserError if its prediction head does not predict candidates."""
+    """Raise UserError if a run does not predict antecedents."""
     prediction = run.config.task.prediction
     if not answers_pronouns(prediction):
         raise UserError(f"runs ({run.directory}) answers no pronoun question (task.prediction={prediction.kind})")
 
 
 def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str | None = None) -> None:
-    """Check that the factors (item attributes) in `by`, and the factor `contrast` if given, occur in the examples.
+    """Check that the given factors (properties of items, `Example.factors`) occur in the examples.
 
-    In `by`, "a+b" stands for the combination of the factors a and b. The factor `contrast` must have exactly two
-    values.
+    Args:
+        by: names of factors; "a+b" stands for the combination of the factors a and b.
+        contrast: name of a factor that must have exactly two values; None for no such factor.
 
     Raises:
         UserError: a factor is unknown, or `contrast` does not have two values.
@@ -116,7 +116,7 @@ def check_factors(examples: Sequence[Example], by: Sequence[str], contrast: str 
 
 
 def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
-    """Check that `name`, the value of `setting`, is one of the known factors of the data."""
+    """Raise UserError unless `name`, the value of `setting`, is one of the known factors of the data."""
     if name not in known:
         listed = ", ".join(known) or "they have none"
         raise UserError(f"{setting} ({name!r}) must be one of the factors of these data: {listed}")
@@ -124,12 +124,12 @@ def check_is_factor(setting: str, name: str, known: Sequence[str]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyAccuracy:
-    """Accuracy of the runs or of a baseline (`policy`) on a group of items.
+    """Accuracy of the runs or of a baseline, named `policy`, on a set of items.
 
     Intervals of 95 % are bootstrapped over templates or groups of items (`clusters`), not over the runs.
     """
 
-    factor: str  # factor whose value defines the group; "" for all items
+    factor: str  # factor whose value defines the set of items; "" for all items
     value: str
     policy: str
     items: int
@@ -161,9 +161,9 @@ def accuracy_table(items: ItemAnswers, by: Sequence[str] = (), contrast: str | N
     """Return the accuracy of the runs and of each baseline on all items, and for each value of the factors in `by`.
 
     Args:
-        by: names of factors (item attributes); "a+b" stands for the combination of the factors a and b.
-        contrast: name of a factor with two values; if it is given, rows also compare the accuracies on the two values
-            (`ContrastedAccuracy`).
+        by: names of factors (properties of items); "a+b" stands for the combination of the factors a and b.
+        contrast: name of a factor with two values; if given, each result also has the difference between the accuracies
+            on the two values (`ContrastedAccuracy`).
     """
     cells = {("", ""): np.arange(len(items.examples))}
     for factor in by:
@@ -215,12 +215,12 @@ def _factor_contrast(
     kinds = sorted(set(values))
     if len(kinds) < 2:
         return None, None
-    # Each mean is a ratio of the sum to the number of items with its value. The influence values have the contrast as
-    # their mean, and to first order the contrast varies as their mean does.
+    # The interval is bootstrapped by linearisation, since each accuracy is a ratio of two sums: the influence values
+    # have the contrast as their mean, and to first order, the contrast and their mean vary alike over samples.
     means = [float(correct[values == kind].mean()) for kind in kinds]
     contrast = means[0] - means[1]
     if any(len(np.unique(labels[values == kind])) < BOOTSTRAPPED_FROM for kind in kinds):
-        return contrast, None  # draws of all clusters say little about a value in few of them
+        return contrast, None  # resampling all clusters is unreliable for a value that occurs in few of them
     influence = np.full(len(values), contrast)
     for sign, kind, mean in zip((1, -1), kinds, means, strict=True):
         influence += sign * (values == kind) * (correct - mean) * len(values) / (values == kind).sum()
@@ -228,7 +228,7 @@ def _factor_contrast(
 
 
 OWN_FOLDS_SUFFIX = "_on_own_folds"
-"""Suffix of a shortcut fitted on other folds of the evaluated items."""
+"""Suffix of the name of a shortcut that is fitted on the other folds of the evaluated items."""
 
 
 def answer_transfer(
@@ -239,14 +239,14 @@ def answer_transfer(
     seed: int,
     progress: Progress = no_progress,
 ) -> ItemAnswers:
-    """Return the predictions of runs on the items of another corpus, with the correctness of shortcut baselines.
+    """Return the answers of runs to the items of another corpus, with the correctness of shortcut baselines.
 
-    Each shortcut is fitted on the runs' training items; a shortcut that was not fitted on every training split is left
-    out. The shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on
-    the items of all other folds. In the result, the names of the latter fits end in `OWN_FOLDS_SUFFIX`.
+    Shortcuts are fitted on the runs' training items; those that do not apply to every training split are left out. The
+    shortcuts in `LEARNED_FROM_FEW_CANDIDATES` are also fitted on `examples`: for the items of each fold, on the items
+    of all other folds. In the result, the names of these fits end in `OWN_FOLDS_SUFFIX`.
 
     Args:
-        training: the distinct training splits of the runs; the shortcuts are fitted on each of them separately.
+        training: different training splits of the runs; the shortcuts are fitted on each of them separately.
         examples: items of the other corpus.
         folds: number of folds into which `examples` are divided; a group of items is in one fold.
 
@@ -274,5 +274,5 @@ def answer_transfer(
 
 
 def _stack_fits(fits: Sequence[Floats]) -> Floats:
-    """Stack the correctness of one shortcut after each of K fits, (K, N); return it once, (N,), if all fits agree."""
+    """Stack the correctness of one shortcut after each of K fits, (K, N); if all are equal, return only one, (N,)."""
     return fits[0] if all(np.array_equal(fit, fits[0], equal_nan=True) for fit in fits) else np.stack(fits)

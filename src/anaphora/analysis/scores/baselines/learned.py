@@ -1,4 +1,4 @@
-"""Shortcuts fitted on the training split: frequencies, bags of words, linear models."""
+"""Shortcut baselines that are fitted on the training split: frequencies, bags of words, linear models."""
 
 from __future__ import annotations
 
@@ -25,13 +25,16 @@ _MAX_RANKER_ITEMS = 20_000  # maximum number of training items of a linear ranke
 _MAX_FEW_CANDIDATES = 10  # maximum number of candidates per training item for an order classifier
 _MIN_ITEMS_FOR_WORD_CUTOFF = 100  # training items from which a word must occur in two items to count
 _MAX_ORDER_ITEMS = 5_000  # maximum number of training items of an order classifier, fitted for each penalty and fold
-_INNER_FOLDS = 4  # folds, by group, on which the penalty is chosen
+_INNER_FOLDS = 4  # number of folds of the cross-validation, by group, that chooses the penalty
 _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
 _MAX_ITERATIONS = 1000  # enough for the smallest penalty on `_MAX_ORDER_ITEMS` texts; others stop long before
 
 
 def best_offset(train: Sequence[Example]) -> Policy:
-    """Return the positional shortcut (`positional_scores`) that is most accurate on at most 2,000 training items."""
+    """Return the positional shortcut that is most accurate on at most 2,000 training items.
+
+    A positional shortcut (`positional_scores`) prefers, for example, the second candidate from the start.
+    """
     sample = _evenly_spaced(train, 2000)
     shares = np.stack([focal_shares(positional_scores(example), example) for example in sample], axis=1)
     means = [float(of_policy.mean()) for of_policy in shares]
@@ -48,8 +51,9 @@ def most_frequent(train: Sequence[Example]) -> Policy:
 def entity_cue(train: Sequence[Example]) -> Policy:
     """Return a shortcut that scores a candidate by how often it was the antecedent in training items with the same cue.
 
-    The score is (a + 0.5) / (n + 1): n is the number of candidates with the same words and cue in training, a the
-    number of antecedents among them. In an item without the factor `cue`, the pronoun is the cue.
+    The score is (a + 0.5) / (n + 1), where n is the number of training items in which this candidate occurs with this
+    cue, and a is the number of these in which it is an antecedent. In an item without the factor `cue`, the pronoun is
+    the cue.
     """
 
     def pairs_of(example: Example) -> list[tuple[str, str]]:
@@ -69,7 +73,7 @@ def entity_cue(train: Sequence[Example]) -> Policy:
 def odd_one_out(train: Sequence[Example]) -> Policy:
     """Return a linear ranker of candidates that sees only their words and order, not the pronoun or the context.
 
-    It could for example select the candidate that differs in some way from the others.
+    It could learn, for example, to pick a name that differs from the other names in gender.
     """
 
     def features(example: Example) -> Iterator[list[str]]:
@@ -83,15 +87,15 @@ def odd_one_out(train: Sequence[Example]) -> Policy:
 
 
 def bag_of_words(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates by their own words and the text's words, without order or interactions.
+    """Return a linear ranker of candidates by the candidate's words and the text's words, without interactions.
 
-    The text is the same for all candidates of an item, so that only their own words decide between them.
+    The text's words add the same score to all candidates of an item, so that only the candidates' words decide.
     """
     return _bag_ranker(train, lambda _index, _own, context: [f"text={word}" for word in context])
 
 
 def bag_with_interactions(train: Sequence[Example]) -> Policy:
-    """Return a ranker as `bag_of_words`, with features for pairs of a word of the candidate and a word of the text."""
+    """Return a linear ranker like `bag_of_words` with additional features: pairs of a candidate's and a text's word."""
 
     def features(_index: int, own: list[str], context: list[str]) -> list[str]:
         pairs = [f"pair={word}|{other}" for word in own for other in context]
@@ -101,11 +105,11 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates by their own words and by the words of the text.
+    """Return a linear ranker of candidates by the candidate's words and by the text's words, which interact with order.
 
-    A word of the text has a separate weight for each index of a candidate, in order of mention. The ranker is meant for
-    natural text. In the role-cue items of the built-in corpus, the word of the cue and the order of the candidates
-    together determine the antecedent; a ranker that learns this there does not use a shortcut.
+    A word of the text has a separate weight for the first candidate, the second and so on. The ranker is meant for
+    natural text. In those items of the built-in corpus in which roles matter, a cue word and the order of the
+    candidates together determine the antecedent, so that such a ranker would not be a shortcut there.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 
@@ -118,20 +122,20 @@ LEARNED: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     "bag_of_words": bag_of_words,
     "bag_with_interactions": bag_with_interactions,
 }
-"""Shortcuts fitted on the training split, for items with a kind of cue."""
+"""Functions that fit shortcuts on training items, by name of the shortcut; for items with a cue category."""
 
 LEARNED_FROM_NATURAL_TEXT: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     **LEARNED,
     "bag_by_place": bag_by_order,
 }
-"""Shortcuts for items without a kind of cue, which are not balanced in quads."""
+"""The same for items without a cue category, whose candidates are not balanced in order."""
 
 LEARNED_FROM_FEW_CANDIDATES: Mapping[str, Callable[[Sequence[Example]], Policy]] = {
     **LEARNED_FROM_NATURAL_TEXT,
     "words": lambda train: order_classifier(train, longest=1),
     "words_and_pairs": lambda train: order_classifier(train, longest=2),
 }
-"""Shortcuts for items without a kind of cue and with few candidates, whose ranks can be learned."""
+"""The same for items without a cue category and with few candidates, so that the antecedent's index can be learned."""
 
 
 def _evenly_spaced(examples: Sequence[Example], most: int) -> list[Example]:
@@ -164,7 +168,7 @@ def _context(example: Example) -> list[str]:
 
 
 def _bag_ranker(train: Sequence[Example], of_text: Callable[[int, list[str], list[str]], list[str]]) -> Policy:
-    """Return a linear ranker of candidates by their own words and by the features that `of_text` returns.
+    """Return a linear ranker of candidates by the candidate's words and by the features that `of_text` returns.
 
     The arguments of `of_text` are the candidate's index in order of mention, its words and the words of the text.
     """
@@ -183,7 +187,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
     """Return a logistic regression on hashed features that separates antecedents from the other candidates.
 
     It is fitted on the candidates that the cue distinguishes (`Example.focal`), in at most `_MAX_RANKER_ITEMS` items.
-    If all or none of them are antecedents, the result is `random_choice`.
+    If all or none of these candidates are antecedents, the result is a random choice.
     """
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.linear_model import SGDClassifier
@@ -212,7 +216,7 @@ def _ranker(train: Sequence[Example], features: Callable[[Example], Iterator[lis
 
 
 def learned_answers(kind: str, known: Sequence[Example]) -> Mapping[str, Callable[[Sequence[Example]], Policy]]:
-    """Return the functions that fit the learned shortcuts for items of one cue category, keyed by the shortcut's name.
+    """Return functions that fit the learned shortcuts for items of one cue category, by name of the shortcut.
 
     Args:
         kind: cue category ("set" or "role"); "" for items without one, such as natural text.
@@ -230,14 +234,15 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     The model sees each text once, and does not see which words are candidates. On items with two candidates it is
     stronger than a ranker of candidates, which sees every text twice. Chinese texts are split into characters. If an
     item has several antecedents, the index of the first is used. The features are n-grams of words; with 100 or more
-    training items, n-grams that occur in only one item are ignored. At most `_MAX_ORDER_ITEMS` training items are used,
-    evenly spaced.
+    training items, n-grams that occur in only one item are ignored. At most 5,000 training items are used, evenly
+    spaced.
 
-    The penalty is chosen by grouped cross-validation. Items whose index occurs in fewer than 2 * `_INNER_FOLDS` groups
-    are left out. If fewer than two indices remain, all items are used instead, and the penalty is fixed. If all
-    training items have the same index, this index is always predicted.
+    The penalty is chosen by grouped cross-validation. Items whose antecedent has an index that is right in fewer than 8
+    groups are left out. If fewer than two indices remain, all items are used, and the penalty is fixed. If the index is
+    the same in all training items, it is always predicted.
 
     Args:
+        train: training items.
         longest: maximum number of words in an n-gram.
     """
     from sklearn.feature_extraction.text import CountVectorizer

@@ -1,9 +1,9 @@
 """Shortcuts that predict which of two names is the antecedent: the first or the second in the text.
 
-The shortcuts are fitted for each language on the whole training split, without the names as features: a look-up table
-of wordings; logistic regressions on words, pairs and triples of words, each with and without their positions; and
-boosted trees on words with their positions. A low-rank model that gets predicate, cue and voice, which determine the
-antecedent, is fitted for comparison and does not count as a shortcut.
+They are fitted for each language on the whole training split, without the names as features: a look-up table of
+wordings; logistic regressions on words, pairs and triples of words, each with and without the zone in which a word
+occurs (before the names, between them, before the pronoun, after it); and boosted trees on words with zones. For
+comparison, a low-rank model gets predicate, cue and voice, which determine the antecedent; it is no shortcut.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from anaphora.data.grouping import indices_by
 from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer
 
 RULE = ("predicate", "cue", "voice")
-"""Factors of items of the types `composition` and `short_text`: keys of the look-up table, inputs of the rule model."""
+"""Factors of an item that determine its antecedent: keys of the look-up table, and inputs of the rule model."""
 WORDING = ("type", "scenario", "cue", "voice")
-"""Factors that identify a wording in a corpus of quads and octads."""
+"""Factors that together identify a wording, whatever the names, in a generated corpus."""
 TABLE_OF_WORDINGS = "table_of_wordings"
 RULE_MODEL = "rule_model"
-"""Name of the model that gets the corpus's factors and learns how they interact."""
+"""Name of the model that gets the factors in `RULE` and learns how they determine the antecedent."""
 _ZONES = 4  # before the names, between them, up to the pronoun, after it
 _CHUNK = 2_000  # items per step of the logistic regressions
 _RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # settings of the logistic regressions, whose rows have length 1
@@ -47,8 +47,8 @@ class OrderItems:
     """Features and labels of N items, for fitting and evaluating the shortcuts of this module."""
 
     words: list[Ints]  # sorted token ids of each item's distinct words, without names
-    placed_words: list[Ints]  # sorted codes of each item's words with their zones (`_placed_words`)
-    second: NDArray[np.bool_]  # whether the antecedent is the second name in the text (`_named`), (N,)
+    placed_words: list[Ints]  # sorted codes of each item's distinct words and their zones (`_words_with_zones`)
+    second: NDArray[np.bool_]  # whether the antecedent is the second name in the text, (N,)
     examples: Sequence[Example]
 
 
@@ -59,7 +59,7 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Return the correctness on test items of each shortcut, and of `RULE_MODEL`, which gets the factors in `RULE`.
+    """Fit the shortcuts and the rule model on training items, and return their correctness on test items.
 
     If a split is large, the shortcuts are fitted in parallel.
 
@@ -69,7 +69,7 @@ def fit_order_models(
         tokenizer: tokenizer whose tokens are used as words.
 
     Returns:
-        For each language, the correctness (N,) by name of the model; 0.5 in a tie. `RULE_MODEL` is left out
+        For each language, the correctness (N,) by name of the shortcut or model; 0.5 in a tie. `RULE_MODEL` is left out
         if the items lack the factors in `RULE`.
     """
     from sklearn.utils.parallel import Parallel
@@ -85,8 +85,9 @@ def fit_order_models(
     says_second = dict(zip(begun, answers, strict=True))
     all_results = []
     for number, (known, items) in enumerate(read):
-        results = {TABLE_OF_WORDINGS: _right(_table(known.examples, items.examples, RULE), items.second)}
-        results |= {name: _right(says_second[own, name], items.second) for own, name in learners if own == number}
+        table = _table_of_wordings(known.examples, items.examples, RULE)
+        results = {TABLE_OF_WORDINGS: _correctness(table, items.second)}
+        results |= {name: _correctness(says_second[own, name], items.second) for own, name in learners if own == number}
         if all(factor in known.examples[0].factors for factor in RULE):
             results[RULE_MODEL] = _rule_model(known, items)
         all_results.append(results)
@@ -94,7 +95,7 @@ def fit_order_models(
 
 
 def _learners(known: OrderItems, items: OrderItems) -> dict[str, Delayed]:
-    """Return delayed calls that fit each shortcut on `known` and return its predictions for `items`, (N,)."""
+    """Return delayed calls that fit each shortcut on `known` and predict the antecedents of `items`, (N,)."""
     from sklearn.utils.parallel import delayed
 
     readings = {"": (known.words, items.words), _WITH_PLACES: (known.placed_words, items.placed_words)}
@@ -110,15 +111,16 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """Return the correctness, (N,), of a shortcut that looks up which name was the antecedent in training.
 
     It selects the first or the second name, whichever was more often the antecedent in training items with the same
-    wording (factors in `WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. It is NaN except for
-    items of the cue category "role" with two candidates (`is_of_two`), and for all items if no such training item has
-    the factor `cue`.
+    wording (`WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. The shortcut applies to items
+    of the cue category "role" with two candidates (`is_of_two`), if such training items have the factor `cue`; else,
+    the correctness is NaN.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))
     if any("cue" in example.factors for example in known):
         items = list(filter(_is_role_of_two, test))
-        right[list(map(_is_role_of_two, test))] = _right(_table(known, items, ("language", *WORDING)), _seconds(items))
+        predicted = _table_of_wordings(known, items, ("language", *WORDING))
+        right[list(map(_is_role_of_two, test))] = _correctness(predicted, _seconds(items))
     return right
 
 
@@ -132,12 +134,12 @@ def _is_role_of_two(example: Example) -> bool:
 
 
 def _second_is_meant(example: Example) -> bool:
-    named = _named(example)
-    return example.antecedents[0] == max(named, key=lambda index: named[index])
+    starts = _mention_starts(example)
+    return example.antecedents[0] == max(starts, key=lambda index: starts[index])
 
 
-def _named(example: Example) -> dict[int, int]:
-    """Return the start of the mention by which candidates are ordered, for each candidate that the cue distinguishes.
+def _mention_starts(example: Example) -> dict[int, int]:
+    """Return where each candidate that the cue distinguishes is mentioned: the start of its mention, by index.
 
     This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
     sentence that reports the event.
@@ -151,16 +153,16 @@ def _named(example: Example) -> dict[int, int]:
 
 def _order_items(examples: Sequence[Example], tokenizer: Tokenizer) -> OrderItems:
     tokens = tokenizer.encode_batch([example.text for example in examples])
-    placed = [_placed_words(*pair) for pair in zip(examples, tokens, strict=True)]
+    placed = [_words_with_zones(*pair) for pair in zip(examples, tokens, strict=True)]
     return OrderItems([np.unique(words // _ZONES) for words in placed], placed, _seconds(examples), examples)
 
 
-def _placed_words(example: Example, tokens: TokenizedText) -> Ints:
+def _words_with_zones(example: Example, tokens: TokenizedText) -> Ints:
     """Return the sorted distinct words outside the candidates, each as token id * 4 + the index of its zone.
 
     The zones are before the names, between them, from the names to the pronoun, and after it.
     """
-    bounds = [*sorted(_named(example).values()), example.pronoun[0]]
+    bounds = [*sorted(_mention_starts(example).values()), example.pronoun[0]]
     zones = (
         token * _ZONES + sum(span[0] >= bound for bound in bounds)
         for token, span in zip(tokens.ids, tokens.spans, strict=True)
@@ -173,7 +175,7 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
     return np.array([_second_is_meant(example) for example in examples], dtype=np.bool_)
 
 
-def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
+def _correctness(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
     """Return the correctness of predictions, (N,); 0.5 in a tie.
 
     Args:
@@ -183,14 +185,11 @@ def _right(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
     return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
-def _table(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
-    """Return a score (N,) for each test item from the training items with the same wording.
+def _table_of_wordings(known: Sequence[Example], test: Sequence[Example], factors: Sequence[str]) -> Floats:
+    """Predict the antecedents of test items from the training items with the same wording, (N,).
 
-    The score is the number of these training items in which the second name is the antecedent, minus the number in
-    which the first name is. A positive score thus predicts the second name.
-
-    Args:
-        factors: names of the factors whose values together define a wording.
+    A prediction is the number of these training items in which the second name is the antecedent, minus the number in
+    which the first name is: it is positive for the second name. A wording is defined by the values of `factors`.
     """
     counts: Counter[tuple[str, ...]] = Counter()
     for example in known:
@@ -205,7 +204,7 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
     """Fit a logistic regression on sets of 1 to `count` words, and return its predictions for the test items, (N,).
 
-    A prediction is positive for the second name, and negative for the first.
+    A prediction is positive for the second name, and negative for the first. `second` holds the training labels.
     """
     from sklearn.linear_model import SGDClassifier
 
@@ -230,9 +229,9 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with their zones, and return the predictions as in `_linear`.
+    """Fit boosted trees on words with their zones, and return their predictions for the test items, as `_linear` does.
 
-    All are 0 if no word is in at least `_LEAST_ITEMS_OF_A_TREE_FEATURE` training items.
+    All predictions are 0 if no word is in at least `_LEAST_ITEMS_OF_A_TREE_FEATURE` training items.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -306,7 +305,7 @@ def _rule_model(known: OrderItems, test: OrderItems) -> Floats:
         functional.binary_cross_entropy_with_logits(logits(columns), labels).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     with torch.no_grad():
-        return _right(logits(codes(test)).double().numpy(), test.second)
+        return _correctness(logits(codes(test)).double().numpy(), test.second)
 
 
 Ints = NDArray[np.int64]
@@ -320,9 +319,9 @@ _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9]
 class WordSets:
     """Features of texts for the logistic regressions: all sets of 1 to `count` of a text's words; `count` is at most 3.
 
-    A text is given by the sorted ids of its distinct words. Each set is hashed to a bucket. Only buckets that occur in
-    training have a column of their own, because each step of the model updates all weights, and single words fill only
-    a few hundred of four million buckets. All other buckets share column 0, whose weight stays 0.
+    A text is given by the sorted ids of its distinct words. Each set is hashed to one of four million buckets. To save
+    time, since each training step updates all weights, only buckets that occur in training have a column of the feature
+    matrix. All other buckets share column 0, whose weight stays 0.
     """
 
     def __init__(self, texts: Sequence[Ints], count: int) -> None:

@@ -1,6 +1,7 @@
 """Shortcut baselines that need no fitting: they use a candidate's position, role, length or number of mentions.
 
-A `Policy` scores the M candidates of an example, (M,), and chooses the highest; in a tie among k, each counts 1 / k.
+A `Policy` returns a score for each of the M candidates of an example, (M,), and predicts the candidate with the highest
+score; in a tie among k candidates, each counts 1 / k.
 """
 
 from __future__ import annotations
@@ -19,22 +20,22 @@ from anaphora.data.example import Example
 Policy = Callable[[Example], Floats]
 
 WORDS = re.compile(rf"[{CHINESE_RANGES}]|[^\W_]+(?:['’-][^\W_]+)*")
-_MAX_OFFSET = 40  # words; largest fixed offset tried
+_MAX_OFFSET = 40  # largest offset, in words, of a positional shortcut
 _AT_ONCE = 50  # examples scored by one call of a `PolicyOfMany`
 
 
 @dataclass(frozen=True)
 class PolicyOfMany:
-    """Shortcut that scores the candidates of many examples in one call, to save time, and concatenates the scores."""
+    """Shortcut that scores the candidates of many examples in one call, to save time."""
 
-    scores: Callable[[Sequence[Example]], Floats]
+    scores: Callable[[Sequence[Example]], Floats]  # function that returns the concatenated scores
 
     def __call__(self, example: Example) -> Floats:
         return self.scores([example])
 
 
 def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floats]:
-    """Yield a shortcut's scores of the candidates of each example, (M,)."""
+    """Yield a shortcut's scores of the M candidates of each example, (M,)."""
     if not isinstance(policy, PolicyOfMany):
         yield from map(policy, examples)
         return
@@ -45,14 +46,14 @@ def scores_of_each(policy: Policy, examples: Sequence[Example]) -> Iterator[Floa
 
 
 def nearest(example: Example) -> Floats:
-    """Score candidates by the distance of their nearest mention from the pronoun, in characters; the nearest wins."""
+    """Score candidates by the distance of their nearest mention from the pronoun, in characters; nearest is best."""
     left, right = example.pronoun
     gaps = ([max(start - right, left - end) for start, end in spans] for spans in example.candidates)
     return np.array([-min(of_candidate) for of_candidate in gaps], dtype=float)
 
 
 def first(example: Example) -> Floats:
-    """Score candidates by their order in the text; the first wins."""
+    """Score candidates by their order in the text; the first has the highest score."""
     return -np.arange(len(example.candidates), dtype=float)
 
 
@@ -67,7 +68,10 @@ def most_mentioned(example: Example) -> Floats:
 
 
 def subject(example: Example) -> Floats:
-    """Score 1 for the grammatical subject (the index in the factor `subject`, if any), and 0 for other candidates."""
+    """Score 1 for the candidate that is the grammatical subject, and 0 for others.
+
+    The factor `subject` of an example is the candidate's index; without it, all scores are 0.
+    """
     scores = np.zeros(len(example.candidates))
     if "subject" in example.factors:
         scores[int(example.factors["subject"])] = 1
@@ -81,11 +85,11 @@ POLICIES: Mapping[str, Policy] = {
     "longest": longest,
     "most_mentioned": most_mentioned,
 }
-"""Shortcuts that are not fitted, except `random_choice`."""
+"""Shortcuts that need no fitting, by name, without the random choice."""
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """Return the correctness of a shortcut's choice among the candidates in `Example.focal`: (N,), 1 / k in a tie."""
+    """Return the correctness of a shortcut on N examples, (N,), as `focal_shares` defines it."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
     return np.array([focal_shares(scores[None], example)[0] for scores, example in scored])
 
@@ -96,11 +100,11 @@ def random_choice(example: Example) -> Floats:
 
 
 def positional_scores(example: Example) -> Floats:
-    """Return the scores of the candidates by each of P positional shortcuts, (P, M).
+    """Return the scores that each of P positional shortcuts gives the M candidates, (P, M).
 
-    The first shortcuts prefer the candidate with a given index, from 0 to 5. Candidates are counted from the first one,
-    from the last one, or by distance from the pronoun. The other shortcuts prefer the candidate nearest to a given
-    offset from the pronoun, -40 to 40 words.
+    Some shortcuts prefer the candidate with a given rank, from 0 to 5, counted from the first candidate, from the last,
+    or by distance from the pronoun. The others prefer the candidate nearest to a given offset from the pronoun, from
+    -40 to 40 words.
     """
     place = np.arange(len(example.candidates), dtype=float)
     outwards = np.argsort(np.argsort(-nearest(example), kind="stable")).astype(np.float64)

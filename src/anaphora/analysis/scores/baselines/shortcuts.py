@@ -1,6 +1,6 @@
-"""Shortcut baselines: their correctness on single items, cached as JSON files, and their accuracies.
+"""Shortcut baselines: their correctness on N items, cached as JSON files, and their accuracies.
 
-N is the number of items. Fitting the shortcuts, which do not depend on a model's weights, may take longer than all
+Results are cached because fitting the shortcuts, which do not depend on a model's weights, may take longer than all
 other measurements of a run. A cache file is named after a hash of the items, the code and the library versions. A
 damaged or unrelated file is ignored and rewritten; if a file cannot be written, a message is printed. Two processes
 that start at the same time both fit the shortcuts and write the same content.
@@ -54,13 +54,13 @@ class ShortcutAccuracy:
 
 
 def shortcut_correctness(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the result of `fit_shortcuts`, read from the cache if the cache contains it."""
+    """Return the correctness of each shortcut on N test items, (N,), by name, as `fit_shortcuts` does, but cached."""
     [results] = _learned_once(__name__, "", [(train, test)], lambda splits: [fit_shortcuts(*one) for one in splits])
     return results
 
 
 def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[str, Floats]]:
-    """Return the result of `fit_order_models`; results of languages that are in the cache are read from there."""
+    """Return the correctness of shortcuts for items with two names, as `fit_order_models` does, but cached."""
     module, settings = order_models.__name__, tokenizer.dumps()
     return _learned_once(module, settings, splits, lambda unknown: order_models.fit_order_models(unknown, tokenizer))
 
@@ -68,11 +68,11 @@ def order_shortcuts(splits: Sequence[Split], tokenizer: Tokenizer) -> list[dict[
 def _learned_once(
     module: str, settings: str, splits: Sequence[Split], learn: Callable[[Sequence[Split]], Sequence[dict[str, Floats]]]
 ) -> list[dict[str, Floats]]:
-    """Return the shortcuts' correctness on the items of each split.
+    """Return the shortcuts' correctness on the test items of each split.
 
-    Results are read from the cache file of the split. If there is no such file, they are computed by `learn` and
-    written to the file. The key of a file is a hash of the code of `module` and its imports, the library versions,
-    `settings` and the items.
+    A split's results are read from its cache file; if there is none, `learn` computes them, and the file is written.
+    The file is identified by a hash of the code of `module` and its imports, the library versions, `settings` and the
+    items.
     """
     keys = [_key(module, settings, split) for split in splits]
     results = [_read(key, len(test)) for key, (_, test) in zip(keys, splits, strict=True)]
@@ -88,7 +88,7 @@ def _learned_once(
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """Return the cache key of a split's results. This takes half a second for 50,000 items."""
+    """Return the cache key of a split's results; hashing 50,000 items takes half a second."""
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())
@@ -133,10 +133,11 @@ def _digest(shortcuts: Mapping[str, list[Any]]) -> str:
 
 
 def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of each shortcut's choice among the candidates that the cue distinguishes.
+    """Fit shortcuts on training items, and return the correctness of each shortcut on test items.
 
-    These candidates are `Example.focal`. Learned shortcuts are fitted on the training items with the same language and
-    cue category (`kind`) that have an antecedent. The choice is wrong for a test item without an antecedent.
+    A shortcut chooses among the candidates that the cue distinguishes (`Example.focal`). Learned shortcuts are fitted
+    on the training items with the same language and cue category (`kind`) that have an antecedent. For a test item
+    without an antecedent, every choice is wrong.
 
     Returns:
         Correctness (N,) by name of the shortcut; NaN if it does not apply to an item. Learned shortcuts need training
@@ -154,9 +155,9 @@ def fit_shortcuts(train: Sequence[Example], test: Sequence[Example]) -> dict[str
 
 
 def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
-    """Return the correctness of the shortcuts that are not fitted, (N,), keyed by the name of the shortcut.
+    """Return the correctness of each shortcut that needs no fitting, (N,), keyed by the name of the shortcut.
 
-    The choice is among the candidates that the cue distinguishes (`Example.focal`).
+    A shortcut chooses among the candidates that the cue distinguishes (`Example.focal`).
     """
     return {name: focal_correctness(policy, test) for name, policy in {"chance": random_choice, **POLICIES}.items()}
 
@@ -164,8 +165,8 @@ def unfitted_correctness(test: Sequence[Example]) -> dict[str, Floats]:
 def accuracy_by_kind(results: Mapping[str, Floats], test: Sequence[Example]) -> list[ShortcutAccuracy]:
     """Return the accuracy of each shortcut by language and cue category (`kind`).
 
-    A shortcut that does not apply to all items of a group has no entry there. Intervals are bootstrapped over
-    `clusters`.
+    A shortcut that does not apply to all items of a group has no entry there. Intervals are bootstrapped over templates
+    or groups of items (`clusters`).
     """
     labels = clusters(test)
     cells = indices_by(map(_cell, test))
@@ -190,8 +191,8 @@ def accuracy_by_factor(
 
     There is a row for each value of each factor (`Example.factors`); the columns are "factor", "value", "items" and the
     names of the shortcuts. An accuracy is None if the shortcut does not apply to all items of the row. Factors with one
-    value are left out, and so are those with more than `MAX_FACTOR_VALUES`, which identify single items. Items with a
-    cue category (`kind`) are not counted; `accuracy_by_kind` reports them.
+    value or with more than `MAX_FACTOR_VALUES` values are left out. Items with a cue category (`kind`) are not counted;
+    `accuracy_by_kind` reports them.
     """
     items: dict[str, dict[str, list[int]]] = {}
     for item, example in enumerate(test):

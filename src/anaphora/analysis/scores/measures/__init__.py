@@ -1,1 +1,1 @@
-"""Measures of heads; each module holds a measure's result class and computation."""
+"""Measures of attention heads beyond their accuracy; each module has a measure's data class and its computation."""

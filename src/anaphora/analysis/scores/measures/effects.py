@@ -1,7 +1,7 @@
 """Significance of heads' accuracy, and effects of a candidate's properties on the weight that a head gives it.
 
-The properties are whether the candidate is the antecedent ("meaning"), whether it comes first ("position"), and which
-of the candidates it is ("entity").
+The properties are whether the candidate is the antecedent ("meaning"), whether it comes first ("position"), and its
+name ("entity").
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EFFECTS = ("meaning", "position", "entity")
 
 @dataclass(frozen=True, kw_only=True)
 class Significance:
-    """Permutation p-value of the candidate accuracy, without and with Holm's correction."""
+    """Permutation p-value of a head's candidate accuracy, without and with Holm's correction."""
 
     p: float | None
     p_holm: float | None
@@ -49,9 +49,10 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
-    """Return a head's permutation p-values on main items (`Example.is_main`), by language and cue category (`kind`).
+    """Return permutation p-values of a head's candidate accuracy on main items (`Example.is_main`).
 
-    The p-values are valid only for a head that was chosen on other items. Holm's correction is over all groups.
+    They are keyed by language and cue category (`kind`), and corrected by Holm's method for the number of such groups.
+    They are valid only for a head that was chosen on other items.
     """
     claims = claim_cells(scores.examples)
     raw = [permutation_p(scores.select(items), head) for _, _, items in claims]
@@ -63,13 +64,13 @@ def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
 
 
 def heads_on_development(development: HeadScores) -> HeadsOnDevelopment:
-    """Return the corrected p-values of all heads on the development split, rounded to 6 decimal places."""
+    """Return the p-values of all heads' candidate accuracies on the development split (`permutation_p_max`)."""
     return HeadsOnDevelopment(p=tuple(tuple(map(rounded, row)) for row in permutation_p_max(development)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """Mean of one of the `Effects` over quads, with its interval and the number of quads; None if there are none."""
+    """Mean of one of the `Effects` over quads, with its interval; None if there are no quads."""
 
     value: float | None
     interval: Interval | None
@@ -78,12 +79,12 @@ class Effect:
 
 @dataclass(frozen=True, kw_only=True)
 class Effects:
-    """Effects on the weight that a head gives a candidate.
+    """Effects of a candidate's properties on the weight that a head gives it.
 
     Attributes:
         meaning: effect of being the antecedent.
         position: effect of being mentioned first.
-        entity: effect of the candidate's identity.
+        entity: effect of the candidate's name.
     """
 
     meaning: Effect
@@ -130,7 +131,9 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
 
 def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
-    """Return the three effects (`EFFECTS`) in the quad of `items`; None if `effects` does not use this quad.
+    """Return the effects of meaning, position and entity in the quad with the given item indices.
+
+    The result is None if the quad is incomplete, or if its cues do not decide between the same two candidates.
 
     `mass` is the head's weight on each candidate, (N, M).
     """

@@ -1,4 +1,4 @@
-"""Accuracy of one head by factor: an attribute of the items, such as cue type, gender or distance (`FACTORS`)."""
+"""Accuracy of one head by factors: properties of the items, such as cue type, gender or distance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DISTANCE_BINS = (0, 3, 6, 9, 12)
 
 @dataclass(frozen=True, kw_only=True)
 class FactorValue(AccuracyCell):
-    """Accuracies of a head and of the model on the items that share one value of a factor (item attribute)."""
+    """Accuracies of a head and of the model on the items with one value of a factor (property of items)."""
 
     value: str
     items: int
@@ -31,14 +31,14 @@ class FactorValue(AccuracyCell):
 def factors(
     scores: HeadScores, head: Head, task_correct: NDArray[np.floating]
 ) -> dict[str, dict[str, tuple[FactorValue, ...]]]:
-    """Return the accuracy of a head and of the model for each value of each factor (item attribute) in `FACTORS`.
+    """Return the accuracy of a head and of the model for each value of each factor (property of items) in `FACTORS`.
 
     Args:
         scores: N scored items, of which only main items (`Example.is_main`) count.
         task_correct: correctness of the model's answer to each item, (N,); NaN if the model gives no answers.
 
     Returns:
-        {factor: {language: rows}} with one row per value, sorted by value; items without the factor are left out.
+        {factor: {language: results}} with one result per value, sorted by value; items without the factor are left out.
         Intervals are bootstrapped over templates (`clusters`); for the factor "template", over groups (`group_key`).
 
     Raises:
@@ -80,10 +80,10 @@ def factors(
 
 
 def value_order(value: str) -> tuple[float, bool, list[str]]:
-    """Return a sorting key for the values of a factor.
+    """Return a sorting key for a value of a factor.
 
-    Numbers and bins such as "3-5" come first, then words. "9 or more" follows "9-11"; "en/gender/9" precedes
-    "en/gender/10".
+    Numbers and bins such as "3-5" come first, by size, then words. Numbers in names are sorted by size, too:
+    "en/gender/9" precedes "en/gender/10".
     """
     head, _, more = value.split("-")[0].partition(" ")
     number = float(head) if head.isdecimal() else float("inf")

@@ -19,7 +19,7 @@ from anaphora.analysis.scores.cells import bootstrap_interval, clusters, each_ce
 from anaphora.analysis.scores.heads import HeadScores, strongest_candidates
 
 _TIED = NO_CANDIDATE - 1
-"""Code for the pick of a head whose strongest candidates tie; it equals no answer of a model."""
+"""Index that stands for a tie between a head's strongest candidates; it differs from every answer of a model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class FurtherScores:
-    """Measures reported in addition to candidate accuracy; the docstring of `further_measures` defines each measure."""
+    """Measures of a head that are reported in addition to candidate accuracy; `further_measures` defines them."""
 
     mrr: float | None
     mas: float | None
@@ -48,7 +48,7 @@ def further_measures(
     answers: CandidateNumbers | None,
     reverse: NDArray[np.floating] | None = None,
 ) -> Groups[FurtherScores]:
-    """Return the measures of `FurtherScores` for each language and each cue category (`kind`).
+    """Return measures of a head in addition to candidate accuracy, for each language and cue category (`kind`).
 
     Args:
         scores: N scored items, of which only main items (`Example.is_main`) count.
@@ -65,9 +65,9 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa between the candidate to which the head gives the largest weight and the model's
-          answer, both as candidate indices, with its 95 % interval; a tie in the head, or between a right and a wrong
-          answer, disagrees. Kappa is 1 for perfect agreement and 0 for chance. Kappa and interval are None for a model
-          without answers, and if head and model choose the same candidate index in all items.
+          answer, both as candidate indices, with its 95 % interval; a tie between weights, or between right and wrong
+          answers, counts as disagreement. Kappa is 1 for perfect agreement and 0 for chance. Kappa and interval are
+          None for a model without answers, and if head and model choose the same candidate index in all items.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
           the most weight in the head; None if `reverse` is None.
 
@@ -104,9 +104,9 @@ def further_measures(
 def maximum_attention_scores(scores: HeadScores) -> Floats:
     """Return the maximum attention score (MAS) of each candidate, (N, M), Klein and Nabi 2019, section 2.
 
-    In each layer and head, only the largest weight on a candidate is kept (in a tie, all tied weights). A candidate's
-    score is its share of the sum of the kept weights over all layers and heads. If this sum is 0, it is 1 / the number
-    of candidates.
+    In each layer and head, only the weight on the strongest candidate is kept (in a tie, on all tied candidates). A
+    candidate's score is its share of the sum of the kept weights over all layers and heads. If this sum is 0, all
+    candidates have the same score.
     """
     kept = (scores.candidate_mass * (strongest_candidates(scores) > 0)).sum(axis=(1, 2), dtype=np.float64)
     total = kept.sum(axis=1, keepdims=True)
@@ -115,11 +115,7 @@ def maximum_attention_scores(scores: HeadScores) -> Floats:
 
 
 def _candidate_accuracy(scores: HeadScores, mass: NDArray[np.floating]) -> Floats:
-    """Return the accuracy of choosing the candidate with the largest `mass`: (N, L, H).
-
-    A value is 1 if this candidate is an antecedent, otherwise 0; in a tie among k candidates of which one is an
-    antecedent, it is 1 / k.
-    """
+    """Return the correctness of choosing the candidate with the largest `mass`: (N, L, H); 1 / k in a tie among k."""
     chosen = strongest_candidates(replace(scores, candidate_mass=mass.astype(np.float32)))
     return np.asarray((chosen * scores.gold[:, None, None]).sum(axis=-1, dtype=np.float64))
 
@@ -129,9 +125,9 @@ def _agreement(
 ) -> Agreement:
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its 95 % interval.
 
-    Both are None for a model without answers, and if head and model always choose the same index. If only one of them
-    always chooses the same index, only the interval is None. Kappa is not a mean of item values, so its interval is a
-    cluster bootstrap of linearised values: kappa plus each item's first-order influence on it.
+    Both are None for a model without answers, and if head and model choose the same index in all items. If only one of
+    them does so, only the interval is None. Kappa is not a mean of item values, so its interval is a cluster bootstrap
+    of linearised values: kappa plus each item's first-order influence on it.
     """
     if answers is None:
         return Agreement(kappa=None, interval=None)
@@ -145,6 +141,6 @@ def _agreement(
     kappa = float((agree.mean() - (1 - apart)) / apart)
     expected = share_model[head] + share_head[model] - 2 * (1 - apart)
     values = kappa + (agree - agree.mean()) / apart - (1 - agree.mean()) * expected / apart**2
-    # If all picks or all answers are alike, kappa is 0 whatever the others are, and so are all values.
+    # If the head's picks are all the same, or the answers are, kappa and all linearised values are 0.
     is_constant = len(set(head)) == 1 or len(set(model)) == 1
     return Agreement(kappa=rounded(kappa), interval=None if is_constant else bootstrap_interval(values, item_clusters))

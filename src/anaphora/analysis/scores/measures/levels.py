@@ -1,10 +1,10 @@
 """Scores on items whose antecedent depends on predicate, state and voice: cue types `composition` and `short_text`.
 
 In such an item, an event (the predicate, in the active or passive voice) is combined with a state, a phrase that
-describes one participant, such as "was tired". The level says in how many voices predicate and state occur together in
-training: L0 in both, L1 in one, L2 in none (`data.controlled.octads`). For each language, scores are given for the
-items with set cues (the words alone decide, in any order), the sentences of each level, the items with unseen names,
-and the short texts of each level. N is the number of items.
+describes one participant, such as "was tired". The level is determined by the number of voices in which predicate and
+state occur together in training: two for L0, one for L1, none for L2 (`data.controlled.octads`). For each language,
+scores are given for the items in which the words alone decide, in any order ("set"), the sentences of each level, the
+items with unseen names, and the short texts of each level. N is the number of items.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COMPOSITION_LEVELS = ("L0", "L1", "L2")
 UNSEEN_NAMES = "unseen_names"
 SHORT_TEXT = "short_text"
-"""Cue type of texts of a few sentences in which predicate, state and voice decide, and prefix of its cells' names."""
+"""Cue type of texts of a few sentences in which predicate, state and voice decide, and prefix of results for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +74,14 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the correctness of each shortcut of `order_shortcuts` on the N test items: {name: (N,)}.
+    """Fit the shortcuts of `order_shortcuts` for each language, and return their correctness on test items.
 
-    A shortcut is fitted and evaluated only on items that have a level (L0, L1 or L2), the factors predicate, cue and
-    voice (`RULE`) and two possible candidates (`is_of_two`). It is fitted on the training items of each language
-    separately. Test items that do not meet these conditions get NaN, and so do all items of a language in which no
-    training item meets them. The result is empty if no language has such items in both splits.
+    The shortcuts apply only to items that have a level (L0, L1 or L2), the factors predicate, cue and voice (`RULE`)
+    and two candidates to choose from (`is_of_two`).
+
+    Returns:
+        {name of the shortcut: correctness (N,)}, NaN for test items to which the shortcuts do not apply, or in whose
+        language they apply to no training item; empty if they apply to no test item.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
@@ -103,7 +105,7 @@ def level_scores(
     shortcuts: Mapping[str, NDArray[np.floating]],
     random_init: NDArray[np.floating],
 ) -> dict[str, dict[str, Level]]:
-    """Return the scores of a head and of the model's answers on each set of items from `level_cells`.
+    """Return the scores of a head and of the model's answers, by language and by level or other set of items.
 
     Languages whose items have no levels are left out.
 
@@ -151,7 +153,7 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield language, name and mask (N,) of each non-empty set of items that the module's docstring describes."""
+    """Yield language, name and mask (N,) of each non-empty set of items, such as "set" or the sentences of a level."""
     main = is_main(examples)
     kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
     languages = languages_of(examples)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MapCell:
-    """Scores of one kind of map at its chosen head or layer, with the 95 % interval of the candidate accuracy."""
+    """Scores of one kind of attention map in the chosen head or layer, with the 95 % interval of the accuracy."""
 
     candidate_accuracy: float | None
     antecedent_mass: float | None
@@ -46,10 +46,10 @@ class MapScores:
 
 
 def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRows], head: Head) -> dict[str, MapScores]:
-    """Return the scores of each kind of attention map, keyed by its name, at the head or layer chosen for it.
+    """Return the scores of each kind of attention map, by name, in the head or layer that is best for this kind.
 
-    The head or layer is chosen on the development items (`choose_head`). For raw weights it is `head`, which was chosen
-    on the whole development split. A kind of map without records for `development` or for `measured` is left out.
+    The head or layer is chosen on the development items (`choose_head`), except for raw weights, which are scored in
+    `head`. A kind of map without records for `development` or for `measured` is left out.
 
     Raises:
         UserError: for some kind of map, no main development item (`Example.is_main`) can be scored.

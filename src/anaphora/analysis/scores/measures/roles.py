@@ -19,13 +19,14 @@ from anaphora.analysis.scores.quads import next_in_minimal_pair
 from anaphora.data.example import Example, Span, overlapping
 
 POSITIONAL_FROM = 0.9
-"""Smallest share of a positional head's argmaxes at one offset (Voita et al. 2019, section 5.1)."""
+"""Smallest share of items in which a positional head's largest weight is at one offset (Voita et al. 2019, section
+5.1)."""
 SPECIAL_FROM = 0.5
 """Smallest mean weight of a special-token head on special tokens."""
 CUE_FROM = 0.5
-"""Smallest share of a cue head's argmaxes on words of the cue."""
+"""Smallest share of items in which a cue head's largest weight is on a word of the cue."""
 ANTECEDENT_FROM = 0.1
-"""Smallest lead of an antecedent head's candidate accuracy over the best baseline."""
+"""Smallest difference between the candidate accuracies of an antecedent head and of the best baseline."""
 
 _TIED = -1
 
@@ -50,7 +51,7 @@ class AntecedentLead:
 
 @dataclass(frozen=True, kw_only=True)
 class HeadRoles:
-    """Roles of one head, and the measures that determine the roles; the docstring of `head_roles` defines both."""
+    """Roles of one head, such as "positional", and the measures that determine them; `head_roles` defines both."""
 
     layer: int
     head: int
@@ -131,9 +132,9 @@ def _role_entry(
 
 
 def cue_tokens(examples: Sequence[Example], spans: Sequence[Sequence[Span]]) -> list[NDArray[np.bool_]]:
-    """Return a mask (T,) for each item: True for tokens of the cue, which differ between the items of a minimal pair.
+    """Return a mask of the cue's tokens, (T,), for each item: the tokens that differ from the minimal pair's next item.
 
-    Tokens of the pronoun and of candidates are False. All tokens are False if the item has no minimal pair, or if the
+    Tokens of the pronoun and of candidates are left out. The mask is empty if the item has no minimal pair, or if the
     pronoun itself is the cue. `spans` holds the T tokens' character spans, (0, 0) for special tokens.
     """
     cues = [np.zeros(len(each), dtype=np.bool_) for each in spans]

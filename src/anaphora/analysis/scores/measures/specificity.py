@@ -1,4 +1,4 @@
-"""Specificity: a head's weight on the antecedent from the pronoun, compared with its weight from other words."""
+"""Specificity: a head's attention weight from the pronoun to the antecedent, compared with that from other words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Specificity:
-    """Mean weight on the antecedent in one head: from the pronoun, and the largest from any other word.
+    """Weight on the antecedent in one head: from the pronoun, and the largest from any other word; means over items.
 
     Attributes:
         ratio: `pronoun_mass` / `best_other_mass`; None if `best_other_mass` is 0.
@@ -42,8 +42,8 @@ class Specificity:
 def query_masses(example: Example, tokens: TokenizedText, weights: NDArray[np.float32]) -> tuple[float, float]:
     """Return two weights on the antecedent: the weight from the pronoun, and the largest weight from any other word.
 
-    A word's row in the map `weights`, (T, T), is the mean over its tokens; the antecedent's tokens and special tokens
-    are not used as queries. The second weight is 0 if there is no other word.
+    `weights` is one head's attention map, (T, T); a word's row is the mean over its tokens. Special tokens and the
+    antecedent's own tokens do not count as other words. The second weight is 0 if there is no other word.
     """
     gold = {
         token for index in example.antecedents for span in example.candidates[index] for token in tokens.covering(span)
@@ -91,9 +91,9 @@ def pronoun_specificity(
 
 
 def _ratio_interval(masses: NDArray[np.float64], labels: NDArray[np.int64]) -> Interval | None:
-    """Return the interval of the ratio of the means of two columns, (N, 2); None if one of the means is 0.
+    """Return the bootstrap interval of the ratio of the means of two columns, (N, 2); None if one of the means is 0.
 
-    The logarithm of the ratio is bootstrapped by linearisation, because a ratio is far from symmetric.
+    The logarithm of the ratio is linearised and bootstrapped, because the distribution of a ratio is skewed.
     """
     means = masses.mean(axis=0)
     if not means.all():
