@@ -69,6 +69,18 @@ def test_the_table_shows_every_row_in_full_and_the_papers_below() -> None:
     assert "OntoNotes: other texts, mentions and rules" in text
 
 
+@pytest.mark.parametrize(
+    ("language", "titles"),
+    [("en", ("form: other nouns", "genre: –", "own: a=b")), ("zh", ("词类：普通名词", "体裁：–", "own：a=b"))],
+)
+def test_a_table_on_one_value_of_a_factor_names_both_in_words(language: str, titles: tuple[str, ...]) -> None:
+    rows = metrics()["rows"]
+    subsets = [{**row, "subset": subset} for subset in ("form=nominal", "genre=", "own=a=b") for row in rows]
+    with spoken_in(language):
+        tables = [part for part in terminal_tables({**metrics(), "rows": subsets}) if isinstance(part, Table)]
+    assert tuple(str(table.title) for table in tables) == titles
+
+
 def test_missing_columns_are_left_out() -> None:
     tables = [line for line in terminal_tables(metrics(columns=("all", "pronoun"))) if isinstance(line, Table)]
     assert [str(column.header).split("\n")[0] for column in tables[0].columns] == ["", "all mentions", "pronouns"]

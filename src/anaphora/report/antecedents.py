@@ -12,7 +12,15 @@ from anaphora.base.console import headed_table
 from anaphora.base.translation import _
 from anaphora.report.figures.bars import SharePoint, share_points_figure
 from anaphora.report.numbers import NOT_MEASURED, format_percent, interval_of, shown_interval
-from anaphora.report.wording import head_name, label, mention_type_names, selector_names, split_names
+from anaphora.report.wording import (
+    factor_names,
+    head_name,
+    label,
+    mention_type_names,
+    selector_names,
+    split_names,
+    value_label,
+)
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table in a result file."""
@@ -54,8 +62,9 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         headings = [
             heading.format(mentions=label(mention_type_names(), name), items=items) for name, items in counts.items()
         ]
-        named = f"{subset}{NOT_MEASURED}" if subset.endswith("=") else subset  # items without the factor
-        table = headed_table(title if subset == "all" else named, [""], headings, no_wrap=True, padding=(0, 1))
+        table = headed_table(
+            title if subset == "all" else _subset_title(subset), [""], headings, no_wrap=True, padding=(0, 1)
+        )
         for name in RULES:
             by_type = [row_of(subset_rows, selector=name, field="mentions", column=column) for column in columns]
             table.add_row(label(selector_names(), name), *map(share_and_head, by_type))
@@ -78,6 +87,12 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
         yield table
     for field in CHOICE_SETS:
         yield comparison_sentence(metrics, field)
+
+
+def _subset_title(subset: str) -> str:
+    """Return the title of the table on one value of a factor; `subset` is "factor=value", or "factor=" without it."""
+    factor, value = subset.split("=", maxsplit=1)
+    return label(factor_names(), factor) + _(": ") + (value_label(value) if value else NOT_MEASURED)
 
 
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:

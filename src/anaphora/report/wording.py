@@ -200,6 +200,9 @@ factor_names = translated(
     candidates=N_("candidates"),
     distractor=N_("distractor"),
     template=N_("template"),
+    form=N_("form"),
+    genre=N_("genre"),
+    seen=N_("seen"),
 )
 factor_value_names = translated(
     set=N_("set"),
@@ -238,6 +241,10 @@ factor_value_names = translated(
     plural=N_("plural"),
     yes=N_("yes"),
     no=N_("no"),
+    pronoun=N_("pronouns"),
+    proper=N_("names"),
+    nominal=N_("other nouns"),
+    unknown=N_("unknown"),
     **{"12 or more": N_("12 or more"), "9 or more": N_("9 or more")},
 )
 language_names = translated(en=N_("English"), zh=N_("Chinese"))
