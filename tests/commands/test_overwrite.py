@@ -325,4 +325,11 @@ def test_matrices_of_one_name_in_two_folders_have_pages_of_their_own(
         (tmp_path / folder / "mine.yaml").write_text("X: [[1, 0], [0, 1]]\nW_K: [[1, 0], [0, 1]]\n")
         for _again in range(2):
             assert script("explain", f"matrices={folder}/mine.yaml", "form=json")[0] == 0
-    assert len(list((tmp_path / "outputs" / "explain").glob("mine_*_en.json"))) == 2
+    pages = {path.name for path in (tmp_path / "outputs" / "explain").glob("mine_*_en.json")}
+    assert len(pages) == 2
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (tmp_path / "first").rename(moved / "first")
+    monkeypatch.chdir(moved)
+    assert script("explain", "matrices=first/mine.yaml", "form=json")[0] == 0
+    assert {path.name for path in (moved / "outputs" / "explain").glob("mine_*_en.json")} < pages

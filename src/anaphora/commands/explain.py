@@ -145,7 +145,7 @@ def _name(settings: Explanation, walk: Walkthrough) -> str:
 
     digits = [] if settings.digits == Explanation.digits else [settings.digits]
     if settings.run is None:
-        whose = [] if settings.matrices is None else [str(Path(settings.matrices).resolve())]
+        whose = [] if settings.matrices is None else [settings.matrices]
         chosen = [settings.head, settings.row, *digits, *whose]
         return walk.name if chosen == [None, None] else name_of_sentence(walk.name, *chosen)
     asked = (settings.run, settings.pronoun, settings.candidates, settings.layer, settings.head, settings.row)
