@@ -19,6 +19,7 @@ from anaphora.analysis.scores.heads import ranked_heads, score_records
 from anaphora.analysis.tasks.antecedent_selection import CHOICE_SETS, collect_selections, heads_table
 from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
+from anaphora.hf.editing import maps_at_points
 from anaphora.hf.reader import open_model
 from anaphora.hf.verification.probe import Probe
 
@@ -79,6 +80,13 @@ def test_products_without_any_rows_do_not_hide_why_a_model_is_refused() -> None:
     model = random_model("longt5", **settings, encoder_attention_type="transient-global")
     with pytest.raises(UserError, match=r"family longt5 have no layers of attention heads whose weights can be"):
         anaphora.attention(model, TEXTS[0], tokenizer=tokenizer())
+
+
+def test_an_edit_of_maps_in_an_unknown_shape_is_refused_with_the_name_of_the_model() -> None:
+    opened = open_model(random_model("bert", **SIZE), tokenizer())
+    inputs = opened.padded([opened.tokenize(TEXTS[0])])
+    with pytest.raises(UserError, match=r"^BertModel: a block attends in the shape \(.*\), unlike in a text that"):
+        maps_at_points(opened.model, opened.editable.points, inputs, heads=3)
 
 
 def test_a_model_that_a_text_changes_reads_each_text_from_the_same_state_and_is_left_as_it_was() -> None:

@@ -109,6 +109,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
     """Torch dispatch mode that edits the attention of Transformer blocks during a forward pass.
 
     Args:
+        model: name of the model, for error messages.
         running: paths of the running modules, from `running_modules`.
         points: operations of each block with attention at which edits are applied.
         edits: edits of each block, keyed by the index of the block in `points`.
@@ -120,13 +121,14 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 
     def __init__(
         self,
+        model: str,
         running: Sequence[str],
         points: Sequence[EditPoint],
         edits: Mapping[int, Sequence[Edit]],
         sizes: tuple[int, int, int],
     ) -> None:
         super().__init__(running)
-        self._points, self._edits, self._sizes = points, edits, sizes
+        self._model, self._points, self._edits, self._sizes = model, points, edits, sizes
         self._block_of = {
             place: block for block, point in enumerate(points) for place in (point.softmax, point.product)
         }
@@ -165,7 +167,9 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         factor = right.transpose(-2, -1) if point.transposed else left
         weights = self._maps(point.weights, factor)
         if edits and not self._are_from_softmax(block, weights):
-            raise UserError(f"{place.module}: other weights mix the values of this text than its softmax gives")
+            raise UserError(
+                f"{self._model}, {place.module}: other weights mix the values of this text than its softmax gives"
+            )
         for edit in edits:
             weights = edit.weights(weights)
         self.weights[block] = weights
@@ -188,7 +192,9 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
 
     def _maps(self, order: RowOrder, matrix: Tensor) -> Tensor:
         if matrix.numel() != math.prod(self._sizes) * matrix.shape[-1]:
-            raise UserError(f"a block attends in the shape {tuple(matrix.shape)}, unlike in a text that was tried")
+            raise UserError(
+                f"{self._model}: a block attends in the shape {tuple(matrix.shape)}, unlike in a text that was tried"
+            )
         return order.to_maps(matrix, self._sizes)
 
 
@@ -210,7 +216,7 @@ def edited_attention(
         running_modules(part) as running,
         torch.no_grad(),
         AttentionInSteps(),
-        EditedAttention(running, points, edits, sizes) as attention,
+        EditedAttention(type(part).__name__, running, points, edits, sizes) as attention,
     ):
         yield attention
     if len(attention.weights) != len(points):
