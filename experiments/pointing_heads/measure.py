@@ -41,6 +41,8 @@ class Study:
     def __init__(self, settings: PointingHeads) -> None:
         self.settings = settings
         self.folder = Path(settings.output) / "parts"
+        self._settings_path = self.folder.parent / "settings.json"  # written with the first part
+        self._of_parts = {name: getattr(settings, name) for name in _OF_PARTS}
         self.everyday = cache(partial(everyday, settings))
         self.corpus = cache(partial(corpus, settings))
 
@@ -81,7 +83,10 @@ class Study:
             path = self.folder / f"{name}.json"
             if name.startswith(beginnings) and not path.exists():
                 say(f"measuring {name}")
-                write_json(path, part())
+                measured = part()
+                if not self._settings_path.exists():
+                    write_json(self._settings_path, self._of_parts)
+                write_json(path, measured)
 
     def _check_settings(self) -> None:
         """Check that the stored parts were measured with the same settings.
@@ -89,13 +94,12 @@ class Study:
         Raises:
             UserError: a setting that changes the content of a part has another value.
         """
-        path, now = self.folder.parent / "settings.json", {name: getattr(self.settings, name) for name in _OF_PARTS}
-        if not path.exists():
-            write_json(path, now)
-        for name, value in read_json(path, dict.fromkeys(_OF_PARTS, object)).items():
-            if name in now and now[name] != value:
+        if not self._settings_path.exists():
+            return
+        for name, value in read_json(self._settings_path, dict.fromkeys(_OF_PARTS, object)).items():
+            if name in self._of_parts and self._of_parts[name] != value:
                 raise UserError(
-                    f"{name} ({now[name]}) was {value} when {self.folder} was measured; name another output"
+                    f"{name} ({self._of_parts[name]}) was {value} when {self.folder} was measured; name another output"
                 )
 
     def _development(self, model: str, language: str) -> Part:

@@ -94,8 +94,12 @@ def test_each_part_has_a_number_for_each_sentence(measured: Parts) -> None:
     assert measured["likelihoods"]["right"]
 
 
-def test_parts_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
-    settings = PointingHeads(models="models", data="data", output=str(tmp_path), parts=["none"])
+def test_parts_of_other_settings_are_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = PointingHeads(models=str(tmp_path / "nowhere"), data="data", output=str(tmp_path / "out"))
+    with pytest.raises(UserError, match="nowhere"):
+        Study(settings).measure()
+    assert not (tmp_path / "out").exists()  # nor a record of a folder that is not there
+    monkeypatch.setattr(Study, "plan", lambda study: [("one", dict)])
     Study(settings).measure()
     Study(replace(settings, copies=30)).measure()
     with pytest.raises(
