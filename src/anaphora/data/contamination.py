@@ -1,8 +1,8 @@
-"""Detection of contamination: training texts that share eight consecutive words with a text of evaluation data.
+"""Detection of contamination: training texts that share eight consecutive words with evaluation data.
 
-Words are lower-cased without punctuation; each Chinese character counts as a word. The format of an evaluation file
-determines what its texts are: strings in JSON and Parquet, elements below the root in XML, sentences in CoNLL-2012 and
-CoNLL-U, and lines in all other files.
+Words are lower-cased, punctuation is ignored, and each Chinese character counts as a word. How an evaluation file is
+divided into texts depends on its format: strings in JSON and Parquet, elements below the root in XML, sentences in
+CoNLL-2012 and CoNLL-U, and lines in all other files.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def normalised_words(text: str) -> list[str]:
 
 
 class EvaluationNgrams:
-    """Set of all sequences of eight words in the given files and in all supported files of the given folders.
+    """All eight-word sequences of the evaluation data, which are files, or folders whose supported files are read.
 
-    They are stored as 64-bit hashes. Different sequences have the same hash with probability 2 ** -64, so that no
-    collision is expected even between ten million training and one million evaluation sequences.
+    The sequences are stored as 64-bit hashes. Two different sequences have the same hash with probability 2 ** -64, so
+    that no collision is expected even between ten million training and one million evaluation sequences.
 
     Raises:
-        UserError: a path does not exist, a folder has no supported file, a file does not match its suffix or cannot be
-            read, or the data at a path have no text of eight or more words.
+        UserError: a path does not exist, a folder has no supported file, a file cannot be read or is not in the format
+            of its suffix, or the data at a path have no text of eight or more words.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ class EvaluationNgrams:
         self._passes[_first_bits(self._known)] = True
 
     def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
-        """Return, for each paragraph, the file or folder with which it shares eight consecutive words, or None."""
+        """Return, for each paragraph, the evaluation file or folder with which it shares eight words, or None."""
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared
@@ -87,7 +87,7 @@ class EvaluationNgrams:
         return shared
 
     def _hashes(self, listed: Sequence[str]) -> tuple[Hashes, NDArray[np.int64]]:
-        """Return the hash and the text index of each eight-word sequence in the texts: two arrays, (S,) each."""
+        """Return the hash and the text index of each of the S eight-word sequences in the texts: two arrays (S,)."""
         split = [normalised_words(text) for text in listed]
         lengths = np.fromiter(map(len, split), dtype=np.int64, count=len(split))
         codes = self._codes_of(list(chain.from_iterable(split)))
@@ -100,7 +100,7 @@ class EvaluationNgrams:
         return hashes[inside], owners[:runs][inside]
 
     def _codes_of(self, words: Sequence[str]) -> Hashes:
-        """Return the 64-bit hash of each word, the same in every process: (W,)."""
+        """Return a 64-bit hash of each of W words, (W,), which is the same in every process."""
         new = [word for word in dict.fromkeys(words) if word not in self._numbers]
         self._numbers.update(zip(new, count(len(self._numbers))))
         self._codes = np.concatenate((self._codes, np.fromiter(map(_code_digest, new), np.uint64, len(new))))
@@ -116,7 +116,7 @@ def _code_digest(word: str) -> int:
 
 
 def evaluation_files(paths: Sequence[str]) -> list[Path]:
-    """Return the given files, and the files in given folders that have a supported suffix and are not hidden."""
+    """Return the given files, and the files with a supported suffix in the given folders, except hidden files."""
     files: list[Path] = []
     for name in paths:
         path = Path(name).expanduser()
@@ -130,10 +130,10 @@ def evaluation_files(paths: Sequence[str]) -> list[Path]:
 
 
 def evaluation_texts(path: Path) -> Iterator[str]:
-    """Yield the texts of a file of evaluation data; the suffix determines the format, by default one text per line.
+    """Yield the texts of an evaluation file, whose suffix determines the format; by default, each line is a text.
 
     Raises:
-        UserError: the content does not match the suffix, or the file cannot be read.
+        UserError: the file cannot be read or is not in the format of its suffix.
     """
     match _suffix(path):
         case ".json" | ".jsonl":
@@ -151,15 +151,15 @@ def evaluation_texts(path: Path) -> Iterator[str]:
 
 
 def _suffix(path: Path) -> str:
-    """Return the last supported suffix of a file name, such as ".txt" for .txt.gz or .txt.dev; "" if there is none."""
+    """Return the last supported suffix of a file name, such as ".txt" for a.txt.gz or a.txt.dev; "" if it has none."""
     endings = Path(path.name.lower().replace("_conll", _CONLL)).suffixes  # CoNLL-2012 has .v4_gold_conll
     return next((one for one in reversed(endings) if one in _SUFFIXES), "")
 
 
 def _json(path: Path) -> list[Any]:
-    """Return the JSON values in a file.
+    """Return the values in a file of JSON lines, or the single value in a JSON file.
 
-    If the first non-blank line is a complete JSON value, each line is a value. Otherwise the whole file is one value.
+    A file is read as JSON lines if its first non-blank line is a complete JSON value.
     """
     lines = read_lines(path)
     values: list[Any] = []

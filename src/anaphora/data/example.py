@@ -1,4 +1,4 @@
-"""Examples, each of which is one pronoun of a text with its candidates and antecedents."""
+"""Examples, each a text with one pronoun, its candidates and its antecedents: checks, conversion and sampling."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Example:
         return free <= len(self.text)
 
     def _explain_spans(self) -> None:
-        """Raise the error for the first invalid span."""
+        """Raise a `UserError` about the first invalid span."""
         length = len(self.text)
         _check_span("pronoun", self.pronoun, length)
         taken = [(*self.pronoun, "")]
@@ -97,7 +97,7 @@ class Example:
 
     @property
     def focal(self) -> tuple[int, ...]:
-        """Return the indices of the candidates that the cue distinguishes (default: all); others are distractors."""
+        """Return the indices of the candidates among which the cue (deciding words) chooses; by default all."""
         listed = self.factors.get("focal")
         if listed is None:
             return tuple(range(len(self.candidates)))
@@ -105,7 +105,7 @@ class Example:
 
     @property
     def is_main(self) -> bool:
-        """Return whether main results include the example: its `stratum` (part of a split) is "main" or missing."""
+        """Return whether main results include the example: its `stratum` (subset of a split) is "main" or missing."""
         return self.factors.get("stratum") in (None, "", "main")
 
     @property
@@ -120,7 +120,7 @@ class Example:
 
     @property
     def distance(self) -> int | None:
-        """Return the factor `distance`, the number of words between antecedent and pronoun; None if unknown."""
+        """Return the number of words between antecedent and pronoun, from the factor `distance`; None if unknown."""
         written = self.factors.get("distance", "")
         return int(written) if written.isdecimal() and len(written) <= _LONGEST_NUMBER else None
 
@@ -134,7 +134,7 @@ _ASSIGN = {name: getattr(Example, name).__set__ for name in Example.__slots__}  
 
 
 def unchecked_example(*fields: Any) -> Example:
-    """Build an example from all its fields, in order, without the checks of `Example`, which are slow."""
+    """Build an example from the values of all its fields, in order, without the checks of `Example`, which are slow."""
     example = object.__new__(Example)
     for assign, value in zip(_ASSIGN.values(), fields, strict=True):
         assign(example, value)
@@ -142,7 +142,7 @@ def unchecked_example(*fields: Any) -> Example:
 
 
 def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
-    """Build examples without checks from a list of values for each field; faster than calls of `unchecked_example`."""
+    """Build examples from a list of values for each field, without checks; faster than one `unchecked_example` each."""
     examples = [object.__new__(Example) for _ in columns["text"]]
     for name, values in columns.items():
         assign = _ASSIGN[name]
@@ -174,7 +174,7 @@ def in_text_order(
 ) -> tuple[tuple[tuple[Span, ...], ...], tuple[int, ...], tuple[int, ...]]:
     """Sort candidates by first mention, and mentions by start, as `Example` requires.
 
-    Return them, the antecedents' new indices, and the new index of each given candidate.
+    Return the sorted candidates, the new indices of the antecedents, and the new index of each given candidate.
     """
     ordered = [tuple(sorted(spans)) for spans in candidates]
     order = sorted(range(len(ordered)), key=lambda index: ordered[index][:1])
@@ -191,8 +191,8 @@ def in_text_order(
 def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]:
     """Return approximately `most` examples, in evenly spaced whole groups; all examples if `most` is None.
 
-    In the built-in corpus, most groups are quads (two cues, each with both orders of the candidates). The sample may
-    have more examples of some cue types than of others, even if `examples` has the same number of each.
+    Most groups of the built-in corpus are quads: four sentences that combine two cues (deciding words) with both orders
+    of the candidates. Types of cue that are equally frequent in `examples` may differ in frequency in the sample.
     """
     if most is None:
         return list(examples)
@@ -200,7 +200,7 @@ def sample_quads(examples: Sequence[Example], most: int | None) -> list[Example]
 
 
 def sample_groups(groups: Sequence[str], most: int) -> list[int]:
-    """Sample approximately `most` items in evenly spaced groups (an item with group "" is one); return the indices."""
+    """Return the indices of about `most` items, in evenly spaced whole groups; an item with group "" forms a group."""
     members = list(items_by_group(groups).values())
     kept = min(len(members), max(1, len(members) * most // max(1, len(groups))))
     return [item for number in range(kept) for item in members[number * len(members) // kept]]
@@ -248,7 +248,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
     if _OLDER_MINIMAL_PAIR in record and "minimal_pair" not in record:
         record = {"minimal_pair" if name == _OLDER_MINIMAL_PAIR else name: record[name] for name in record}
     allowed = ("text", "language", "pronoun", "candidates", "antecedents", "group", "minimal_pair", "factors")
-    for name in record:  # first: a field with a capital letter is misspelt, not missing
+    for name in record:  # before the check for missing fields, which would report a misspelt field as missing
         if name not in allowed:
             meant = "".join(f"; did you mean {close}?" for close in difflib.get_close_matches(str(name), allowed, n=1))
             raise UserError(f"{name}: unknown field{meant} (allowed: {', '.join(allowed)}; in a file also split)")
@@ -278,7 +278,7 @@ def from_record(record: Mapping[str, Any]) -> Example:
         if "," in factors["subject"] or not set(factors["subject"]) <= set("0123456789"):
             raise _reserved_factor("subject", factors, "the index of a candidate")
         factors["subject"] = _reindexed("factors.subject", factors["subject"], new_indices)
-    if factors.get("kind", "") not in ("", "set", "role"):  # it decides which shortcut baselines and rules apply
+    if factors.get("kind", "") not in ("", "set", "role"):  # it determines which shortcut baselines apply
         raise _reserved_factor("kind", factors, "set or role")
     for name in ("pronouns", "voices"):  # the number of items of a quad that share cue and order
         if name in factors and factors[name] not in _COUNTS:
@@ -317,14 +317,14 @@ def from_record(record: Mapping[str, Any]) -> Example:
 
 
 def _reserved_factor(name: str, factors: Mapping[str, str], allowed: str) -> UserError:
-    """Return the error for an invalid value of a factor with a predefined meaning."""
+    """Return the error for an invalid value of a factor (attribute of an example) whose name has a fixed meaning."""
     return UserError(
         f"factors.{name}: {factors.get(name, '')[:80]!r} must be {allowed}; give a label of your own another name"
     )
 
 
 def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
-    """Check that the factor `name` is a comma-separated list of offsets at which spans in `entities` start."""
+    """Check that the factor `name` is a comma-separated list of offsets at which mentions of the entities start."""
     starts = {str(start) for mentions in entities for start, _ in mentions}
     if not set(factors[name].split(",")) <= starts:
         raise _reserved_factor(name, factors, "starts of mentions, as in '0,13'")
@@ -339,7 +339,7 @@ def parse_span(written: str) -> Span:
 
 
 def format_span(span: Span) -> str:
-    """Return a span as "start:end", the form used in factors."""
+    """Return a span as "start:end", the notation in the factors (attributes) of an example."""
     return f"{span[0]}:{span[1]}"
 
 

@@ -1,4 +1,4 @@
-"""Numbering and grouping of items by a label or by size."""
+"""Integer codes for labels, and grouping of items by label or by total size."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ K = TypeVar("K", bound=Hashable)
 
 
 def codes_of(labels: Iterable[Hashable], known: dict[Hashable, int] | None = None) -> list[int]:
-    """Return an integer code for each label, from 0 in the order in which labels first occur.
+    """Encode labels as integers from 0, in order of first occurrence.
 
-    Labels in `known` have the code given there, and new labels are added to it.
+    `known` has the codes of earlier labels; the codes of new labels are added to it.
     """
     numbering = {} if known is None else known
     return [numbering.setdefault(label, len(numbering)) for label in labels]
 
 
 def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
-    """Return the indices at which each label except None occurs, by label in the order of first occurrence."""
+    """Return the indices of the items with each label, in order of first occurrence; the label None is left out."""
     indices: dict[K, list[int]] = {}
     for index, label in enumerate(labels):
         if label is not None:
@@ -27,9 +27,9 @@ def indices_by(labels: Iterable[K | None]) -> dict[K, list[int]]:
 
 
 def portions(sizes: Iterable[float], most: float) -> list[list[int]]:
-    """Divide the indices of items with the given sizes into consecutive portions.
+    """Divide a sequence of items into portions of consecutive items, and return the item indices of each portion.
 
-    The sizes of a portion's items sum to at most `most`; an item larger than `most` is a portion by itself.
+    The sizes of the items in a portion sum to at most `most`; an item larger than `most` is a portion by itself.
     """
     together: list[list[int]] = []
     held = 0.0

@@ -1,4 +1,4 @@
-"""Replacement of candidates' names throughout a text, so that a model cannot use what it knows about names."""
+"""Replacement of the candidates' names in examples, so that a model cannot use what it knows about names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def with_names(example: Example, names: Sequence[str]) -> Example:
 
 
 def _factor(name: str, value: str, example: Example, names: Sequence[str], moved: Mapping[Span, Span]) -> str:
-    """Return the new value of a factor (attribute of the item) of an example whose candidates were renamed.
+    """Return the value of a factor (attribute) of an example after its candidates have been renamed.
 
     Args:
         name, value: name and old value of the factor.
@@ -99,7 +99,7 @@ def _name_class(example: Example, name: str) -> tuple[str, bool]:
 
 
 def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], draw: random.Random) -> list[str]:
-    """Sample a different new name for each candidate; keep the old name if `_DRAWS` draws find no new one."""
+    """Sample a different new name for each candidate; a candidate keeps its name if 20 draws give no suitable one."""
     names: list[str] = []
     for own in map(example.words, range(len(example.candidates))):
         offered = (draw.choice(listed[_name_class(example, own)]) for _ in range(_DRAWS))
@@ -108,9 +108,9 @@ def _sampled_names(example: Example, listed: dict[tuple[str, bool], list[str]], 
 
 
 def _name_parts(example: Example, names: Sequence[str], taken: Sequence[Span]) -> dict[Span, str]:
-    """Return the replacement of each span in which the first or last word of a candidate's name occurs alone.
+    """Map each span in which the first or last word of a candidate's name occurs alone to its replacement.
 
-    If "Anna Lee" becomes "Eva Berg", "Berg" replaces a "Lee" outside `taken`.
+    If "Anna Lee" becomes "Eva Berg", "Berg" replaces each "Lee" outside the spans in `taken`.
     """
     new: defaultdict[str, set[str]] = defaultdict(set)
     for index, name in enumerate(names):

@@ -50,7 +50,7 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 
 
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
-    """Return the units, such as bytes, in which offsets cover whole words, as a clause for an error message.
+    """Return a clause for an error message that names the units, such as bytes, in which offsets cover whole words.
 
     The clause is empty if the offsets cover whole words in characters, or in none of the known units. Spans may be
     outside the text.
@@ -65,7 +65,7 @@ _CUTS = "cuts a word"
 
 
 def _problem(text: str, span: _Span, word_parts: Collection[int]) -> str:
-    """Return a description of the problem with a span inside the text; "" if it covers whole words."""
+    """Describe why a span inside the text does not cover whole words; return "" if it does."""
     start, end = span
     if text[start].isspace() or text[end - 1].isspace():
         return "starts or ends at a blank"
@@ -82,10 +82,9 @@ def covers_words(text: str, spans: Sequence[_Span]) -> bool:
 
 
 def other_units(text: str) -> Iterator[tuple[str, Callable[[_Span], _Span]]]:
-    """Yield the units of offsets other than the default (characters from 0, end exclusive).
+    """Yield (name, conversion function) for each known unit of offsets other than characters from 0 with exclusive end.
 
-    Each unit is a pair: the name of the unit, and a function that converts a span in this unit to the default. The
-    function converts an offset that is not the start of a character to -1.
+    The function converts a span in this unit to characters; an offset that is not the start of a character becomes -1.
     """
     for name, encoding, size in (("UTF-16 code units", "utf-16-le", 2), ("UTF-8 bytes", "utf-8", 1)):
         sizes = [len(character.encode(encoding, "surrogatepass")) // size for character in text]

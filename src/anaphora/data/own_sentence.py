@@ -1,7 +1,7 @@
 """Examples from a user's own sentence, with pronoun and candidates given as words or as character offsets.
 
-Without a pronoun, the last third-person pronoun in the sentence is resolved, which has the most candidates before it.
-The browser page, which runs without Python, finds pronouns by the same regular expression.
+By default, the last third-person pronoun in the sentence is resolved, since it has the most candidates before it. The
+same regular expression finds pronouns in Python and in the JavaScript of the interactive page.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def pronoun_pattern(letter: str, outside: str = "") -> str:
     - "IT" in capitals, which usually means information technology,
     - a Chinese pronoun inside a word such as 其他 or 他人, or a Japanese word such as 他の.
 
-    `letter` is the pattern of a letter, digit, mark or joiner, but no Chinese character; Python has no pattern for
-    marks. `outside` matches where an English pronoun may begin; Python has no pattern for places outside of addresses.
+    Args:
+        letter: pattern of a letter, digit, combining mark or joiner that is not a Chinese character.
+        outside: zero-width pattern that must match before an English pronoun, for example to exclude web addresses.
     """
     forms = dict.fromkeys(
         form for word in _ENGLISH.split() for form in (word, word.capitalize(), word.upper()) if form != "IT"
@@ -63,7 +64,7 @@ def third_person_pronouns(text: str) -> list[tuple[int, int]]:
 
 
 def _blank_address(characters: re.Match[str]) -> str:
-    """Replace a web address after its beginning, or an e-mail address or a name like "@her" around its @, by blanks."""
+    """Blank out a web address after its prefix such as "www.", and an e-mail address or "@her" except for its "@"."""
     run = characters[0]
     beginning = re.search(_ADDRESS, run)
     if beginning is None:
@@ -128,7 +129,7 @@ def example_from_query(
 
 
 def _check_apart(text: str, spans: Sequence[Span]) -> None:
-    """Check that no two candidates share a character of the text, and name them by their words if they do."""
+    """Check that no two candidates share a character of the text; otherwise raise a `UserError` that quotes both."""
     for second, span in enumerate(spans):
         for other in spans[:second]:
             if overlap(span, other):
@@ -158,7 +159,7 @@ def _check_apart(text: str, spans: Sequence[Span]) -> None:
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Return the result of `example_from_query`; None if only a text without a third-person pronoun is given."""
+    """Build an example as `example_from_query` does; return None if only a text without pronouns is given."""
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None
@@ -219,8 +220,8 @@ def find_span(text: str, words: str, setting: str) -> Span:
 
     The string "the cup" selects the first occurrence of "the cup" as whole words, "the cup:2" the second, and "4:11"
     the characters from 4 to 11, end exclusive. A literal occurrence of the string takes precedence: in a text with the
-    time "7:15", this string selects the time, and "007:015" the characters. An occurrence with the capitals of the
-    string precedes others: "Hope" selects the name in "I hope Hope comes". `setting` is its name in error messages.
+    time "7:15", this string selects the time, and "007:015" the characters. An occurrence with the same capitals also
+    takes precedence: "Hope" selects the name in "I hope Hope comes". `setting` names the argument in error messages.
 
     Raises:
         UserError: `words` is blank, not a string or not in the text, there is no occurrence with the given number, or
@@ -273,7 +274,7 @@ def _has_capitals_of(words: str, found: str) -> bool:
 
 
 def written_span(text: str, span: Span) -> str:
-    """Return a span as "start:end", with leading zeros if `find_span` would otherwise find the string in the text."""
+    """Return a span as "start:end", with leading zeros if `find_span` would find that string in the text."""
     written = "{}:{}".format(*span)
     while find_span(text, written, "characters") != span:
         written = ":".join(f"0{number}" for number in written.split(":"))
@@ -299,7 +300,7 @@ def _parts_of_words(words: str, text: str) -> Iterator[Span]:
 
 
 def _spellings(words: str, text: str) -> Iterator[Span]:
-    """Yield the spans of all occurrences of words in a text, whole or not; occurrences may overlap."""
+    """Yield the spans of all occurrences of words in a text, even inside longer words; the spans may overlap."""
     decomposed, places = _decomposed(text)
     spelled = [re.escape(part) for part in unicodedata.normalize("NFD", words).split()]
     pattern = re.compile(re.sub("['’]", "['’]", r"\s+".join(spelled)), re.IGNORECASE)
@@ -313,10 +314,10 @@ def _spellings(words: str, text: str) -> Iterator[Span]:
 
 @lru_cache(maxsize=4)
 def _decomposed(text: str) -> tuple[str, Sequence[int | None]]:
-    """Return a text in NFD (canonical decomposition), and offsets in the given text.
+    """Return the NFD form (canonical decomposition) of a text, and offsets in the given text.
 
-    There is one offset for each code point of the decomposed text, and one for the end of the text. A character that
-    decomposition changes has an offset only for its first code point; its other code points have None.
+    There is one offset for each code point of the NFD form and one for its end. If decomposition gives a character
+    several code points, only the first of them has an offset; the others have None.
     """
     if unicodedata.is_normalized("NFD", text):
         return text, range(len(text) + 1)

@@ -47,12 +47,12 @@ _ABOUT = b"anaphora"
 
 
 def item_columns(settings: data_settings.Data) -> dict[str, str]:
-    """Return a description of each column of a corpus's splits."""
+    """Return a description of each column in the tables of a corpus's splits."""
     return TEXT_COLUMNS if isinstance(settings, data_settings.TextCorpus) else ITEM_COLUMNS
 
 
 def schema_of(columns: Iterable[str] = ITEM_COLUMNS) -> pyarrow.Schema:
-    """Return an Arrow schema with columns of the given names; factors, which differ by corpus, are JSON strings."""
+    """Return an Arrow schema with columns of the given names; factors (attributes, which vary) are JSON strings."""
     import pyarrow
 
     index = pyarrow.int32()
@@ -119,7 +119,7 @@ class GroupRows:
 
 
 def columns_of(items: Sequence[Example] | Sequence[Text], has_whole_words: bool = False) -> dict[str, list[Any]]:
-    """Return the columns of a table of items, with factors as JSON.
+    """Convert items to a list of values for each column, with factors (attributes) as JSON strings.
 
     `has_whole_words` states that no span starts or ends inside a word, so that this need not be tested.
     """
@@ -166,7 +166,7 @@ def rows_of(table: pyarrow.Table, numbers: Sequence[int]) -> pyarrow.Table:
 
 
 def decoded(table: pyarrow.Table) -> list[Example]:
-    """Convert the rows of a table to examples, one column at a time, which is ten times as fast as by value."""
+    """Convert a table to examples column by column, which is ten times as fast as value by value."""
     if not len(table):
         return []
 
@@ -242,7 +242,7 @@ def parquet_parts(
 
 
 def parquet_about(path: Path) -> Any:
-    """Return the description of the table that a file written by `parquet_parts` contains (its argument `about`).
+    """Return the description of the table in a file written by `parquet_parts` (its argument `about`).
 
     The result is None if the file contains no description or is unreadable.
     """

@@ -53,12 +53,12 @@ _ABOUT_SHAPE = {"rows": int, "dropped": [[str]], "words": [str], "digests": {str
 class Corpus:
     """Splits of a corpus as Arrow tables, memory-mapped from the cache.
 
-    The methods raise a `UserError` if a split is unknown, or if examples are requested from texts or the reverse. If
-    `numbers` is given, only the items with these indices are read.
+    The methods raise a `UserError` if a split is unknown, or if examples are requested from a corpus of plain texts or
+    vice versa. If `numbers` is given, only the items with these indices are read.
     """
 
     splits: Mapping[str, pyarrow.Table]  # empty splits included
-    words: tuple[str, ...]  # words that a tokenizer should not split; () for all of our corpora but the controlled one
+    words: tuple[str, ...]  # words that a tokenizer should not split; () except for the built-in corpus
     report: ReadingReport
     fingerprint: str  # hash of settings, code and local files that determine the items; suffix of the cache folder
 
@@ -82,7 +82,7 @@ class Corpus:
         return [Text(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
     def questions(self, split: str, numbers: Sequence[int] | None = None) -> list[Question]:
-        """Return a pair for each example of a split: the text, and the offset at which the pronoun starts.
+        """Return (text, character offset of the pronoun) for each example of a split.
 
         If `numbers` is given, only the examples with these indices are read.
         """
@@ -92,7 +92,7 @@ class Corpus:
         return list(zip(texts.to_pylist(), compute.list_element(pronouns, 0).to_pylist(), strict=True))
 
     def counts(self, split: str, numbers: Sequence[int] | None = None) -> list[tuple[int, int]]:
-        """Return a pair for each example of a split: the number of candidates, and the number of antecedents.
+        """Return (number of candidates, number of antecedents) for each example of a split.
 
         If `numbers` is given, only the examples with these indices are read.
         """
@@ -113,7 +113,7 @@ class Corpus:
 
     @property
     def asks_about_pronouns(self) -> bool:
-        """Return whether the items are pronouns with candidates, not plain or labelled texts."""
+        """Return whether the items are examples (pronouns with candidates) rather than plain or labelled texts."""
         return "pronoun" in next(iter(self.splits.values())).column_names
 
     def training_digest(self) -> str:
@@ -184,8 +184,8 @@ def load(settings: data_settings.Data) -> Corpus:
     """Load a corpus from the cache; if the cache lacks it, build it and write it there.
 
     A new corpus is built without groups of items, or paragraphs of plain text, that share eight consecutive words with
-    the data in `data.without`. With `data.folds`, train and dev are divided into folds, one of which becomes dev.
-    Leftovers of interrupted writes are removed from the cache.
+    the data in `data.without`. With `data.folds`, the splits train and dev are divided into folds, one of which becomes
+    dev. Incomplete files of interrupted writes are removed from the cache.
 
     Raises:
         UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be
@@ -262,10 +262,9 @@ def _check_splits(option: str, settings: data_settings.Data, splits: Any) -> Non
 def _decontaminated(
     splits: Mapping[str, Sequence[Any]], report: ReadingReport, settings: data_settings.ExternalCorpus
 ) -> tuple[Mapping[str, Sequence[Any]], ReadingReport]:
-    """Drop groups of items that overlap with evaluation data; return the other items, and an extended report.
+    """Drop groups of items that overlap with evaluation data; return the other items, and a report on dropped items.
 
-    A group is dropped if one of its items shares eight consecutive words with the data listed in `data.without`. The
-    report then lists the items of this group.
+    A group is dropped if one of its items shares eight consecutive words with the data listed in `data.without`.
     """
     if not settings.without:
         return splits, report
@@ -289,7 +288,7 @@ def _decontaminated(
 def _with_fold_as_dev(
     splits: Mapping[str, Sequence[Any]], settings: data_settings.ExternalCorpus, folds: int
 ) -> dict[str, list[Any]]:
-    """Divide train and dev into folds: the one with the index `settings.fold` becomes dev, the others train."""
+    """Divide the items of train and dev into folds; fold `settings.fold` becomes dev, the other folds become train."""
     rest = [*splits["train"], *splits["dev"]]
     parts: dict[str, list[Any]] = {"train": [], "dev": [], "test": list(splits["test"])}
     for item, number in zip(rest, fold_numbers(rest, folds, settings.seed), strict=True):
@@ -326,7 +325,6 @@ def _fingerprint(settings: data_settings.Data) -> str:
 def _write(
     directory: Path, splits: Splits, report: ReadingReport, words: Sequence[str], schema: pyarrow.Schema
 ) -> dict[str, Any]:
-    """Write a corpus to the cache, and return its description."""
     from pyarrow import ipc
 
     with atomic_directory(directory) as draft:
@@ -364,7 +362,7 @@ def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) 
 
 
 def _checked_description(directory: Path) -> dict[str, Any]:
-    """Return the description of a cached corpus; raise UserError if the description or a file has changed."""
+    """Return the description of a cached corpus; raise UserError if a cached file is not as written."""
     about: dict[str, Any] = read_json(directory / _ABOUT, _ABOUT_SHAPE)
     digests = about.pop("digests")
     if _digests(directory, about) != digests:
@@ -375,8 +373,8 @@ def _checked_description(directory: Path) -> dict[str, Any]:
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
     """Return the hash of each file of a cached corpus, keyed by file name.
 
-    The hashes are stored in about.json, together with the description `about`. The hash for about.json itself is that
-    of the description.
+    The hashes are stored in about.json beside the corpus's description `about`; the hash for about.json itself is
+    therefore that of the description alone.
     """
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -1,6 +1,6 @@
-"""Batches of packed rows, or of items of similar length, in an order fixed by seed and epoch; and masking of words.
+"""Batches of rows of packed items, or of items of similar length, in an order fixed by the seed; masking of words.
 
-Axes: N items, T tokens per row, Q minimal pairs.
+Axes: N items, R rows per batch, T tokens per row, Q minimal pairs.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def plan_batches(
 
     Args:
         lengths: (N,) number of tokens of each item.
-        order: indices of the units to assign. The first `batching.window` units are sorted by length and assigned,
-            then the next `batching.window` units, and so on.
+        order: indices of the units to assign. The first `batching.window` units are sorted by length and assigned, then
+            the next `batching.window` units, and so on.
         units: item indices of each unit. The items of a unit share a batch and, if rows are packed, a row. If `units`
             is None, each item is a unit.
 
     Returns:
-        Batches as lists of rows, which are lists of item indices; every item of a unit in `order` occurs once.
+        Batches as lists of rows, which are lists of item indices; each item of the units in `order` occurs once.
     """
     windows = [order[start : start + batching.window] for start in range(0, len(order), batching.window)]
     sizes = lengths
@@ -67,7 +67,7 @@ def plan_batches(
 
 
 def _pack_rows(items: Indices, lengths: Indices, capacity: int) -> list[list[int]]:
-    """Pack items into rows of at most `capacity` tokens by best fit, the longest items first.
+    """Pack items into rows of at most `capacity` tokens, by best-fit decreasing bin packing.
 
     An item of more than `capacity` tokens gets a row of its own.
     """
@@ -102,7 +102,7 @@ class MinimalPairs:
         within = [pair for unit in self.batch_units for pair in combinations(unit, 2)]
         pairs = np.array(within, dtype=np.int64).reshape(-1, 2)
         self.pairs: Indices = pairs[(data.gold[pairs[:, 0]] != data.gold[pairs[:, 1]]).any(axis=1)]
-        # The pairs by their first item: a batch searches only the pairs of its own items.
+        # The index by first item lets a batch search only the pairs of its own items.
         firsts = self.pairs[:, 0]
         counts = np.bincount(firsts, minlength=len(data))
         self._pairs_of = RaggedArray(firsts.argsort(kind="stable"), counts)
@@ -128,10 +128,10 @@ class _Epoch(NamedTuple):
 
 
 class TrainingBatches:
-    """Training batches by step; the batch of a step depends only on (seed, step).
+    """Training batches by step; the batch of a step depends only on the seed and the step, not on earlier batches.
 
-    An epoch is a seeded shuffle of all items. Each of the first epochs may be limited to the groups with the shortest
-    items; `batching.shortest_first` lists the share of the groups for each of these epochs.
+    In an epoch, all items occur once, in random order. Each of the first epochs may be limited to the groups with the
+    shortest items; `batching.shortest_first` lists the share of the groups for each of these epochs.
 
     Args:
         slots: number of slots (numbers that mark the candidates in the input, assigned at random in each item); 0 if
@@ -196,11 +196,11 @@ class TrainingBatches:
 
 
 def length_ranks(data: EncodedSplit) -> NDArray[np.float64]:
-    """Return for each item the share of groups that precede its group if groups are sorted by length: (N,) in [0, 1).
+    """Return the length rank of each item's group, as the share of groups that are shorter: (N,) in [0, 1).
 
     Only groups of the same language and cue type (such as causality) are compared. The length of a group is the mean
-    length of its items in tokens; all items of a group thus have the same value, so that an epoch of short items
-    contains whole groups. An item without a group counts as a group of one item.
+    length of its items in tokens. All items of a group have the same rank, so that an epoch of short items contains
+    whole groups. An item without a group counts as a group of one item.
     """
     means = np.bincount(data.groups, data.ids.lengths) / np.bincount(data.groups)
     cells = data.cells[np.unique(data.groups, return_index=True)[1]]  # of the first item of each group
@@ -220,13 +220,13 @@ def evaluation_batches(data: EncodedSplit, batching: Batching, slots: int) -> It
 
 
 def single_batch(example: Example, tokenizer: Tokenizer, slots: int = 0) -> tuple[Batch, TokenizedText]:
-    """Return a batch with a single example, and the example's tokens."""
+    """Return a batch that consists of one example, and the example's tokens."""
     data = EncodedSplit([example], tokenizer)
     return data.batch([[0]], slots), data.tokens[0]
 
 
 def encode_plain_text(text: str, tokenizer: Tokenizer) -> tuple[EncoderInput, TokenizedText]:
-    """Return the encoder input of a text without a queried pronoun, as a single row, and the text's tokens."""
+    """Encode a text without a queried pronoun; return the encoder input, a single row, and the text's tokens."""
     tokens = tokenizer.encode(text)
     ids = torch.tensor([tokens.ids])
     return EncoderInput(ids, torch.arange(ids.shape[1]).unsqueeze(0), torch.zeros_like(ids)), tokens
@@ -250,10 +250,10 @@ def mask_words(batch: Batch, share: float, vocabulary: int, draw: np.random.Gene
 
 
 def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Batch:
-    """Return a copy of the batch with `own_positions`, the unmasked tokens to predict, drawn with probability `share`.
+    """Return a copy of the batch with `own_positions`, positions of unmasked tokens to predict, drawn at random.
 
-    All subwords of a word are chosen together. Masked words, special tokens, padding, unknown words and the queried
-    pronouns are never chosen.
+    Words are drawn with probability `share`, all subwords together. Masked words, special tokens, padding, unknown
+    words and the queried pronouns are never drawn.
     """
     word_of, chosen = _drawn_words(batch, share, draw)
     chosen[word_of[batch.masked_positions.numpy()]] = False
@@ -261,7 +261,7 @@ def draw_own_words(batch: Batch, share: float, draw: np.random.Generator) -> Bat
 
 
 def _drawn_words(batch: Batch, share: float, draw: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the index of each token's word in a batch, (R * T,), and whether each of these words is drawn.
+    """Return the index of each token's word in a batch, (R * T,), and whether each of the batch's words is drawn.
 
     Special tokens, unknown words and queried pronouns are never drawn.
     """

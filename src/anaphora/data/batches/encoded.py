@@ -1,4 +1,4 @@
-"""Encoded splits: token ids, word indices, and token positions of pronouns and candidates, as flat arrays."""
+"""Splits encoded as flat arrays: token ids, word indices, and token positions of pronouns and candidates."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class EncodedSplit:
         pair_sets: (N,) integer codes, equal for items with the same `minimal_pair` and the same candidates. An item
             without `minimal_pair` has a unique code.
         groups: (N,) integer codes, equal for items with the same `group`. An item without `group` has a unique code.
-        cells: (N,) integer codes, equal for items with the same language and cue type (such as causality).
+        cells: (N,) integer codes, equal for items with the same language and the same type of cue (deciding words).
 
     Raises:
         UserError: no token covers the pronoun of an item.
@@ -143,9 +143,9 @@ class EncodedSplit:
         return len(self.ids.lengths)
 
     def share_nothing(self) -> None:
-        """Set `pair_sets`, `groups` and `cells` for items that belong to no minimal pair and no group, such as texts.
+        """Set `pair_sets`, `groups` and `cells` for items without minimal pairs and groups, such as texts.
 
-        Each item gets a code of its own in the first two; in `cells`, all items get the same code.
+        In `pair_sets` and `groups`, each item gets a code of its own; in `cells`, all items get the same code.
         """
         self.pair_sets = self.groups = np.arange(len(self), dtype=np.int32)
         self.cells = np.zeros_like(self.groups)
@@ -167,7 +167,7 @@ class EncodedSplit:
         return int(self.ids.lengths.max(initial=0))
 
     def batch(self, rows: Sequence[Sequence[int]], slots: int = 0, shuffle: np.random.Generator | None = None) -> Batch:
-        """Build a batch in which the items of a row are concatenated.
+        """Build a batch; the tokens of the items in one row are concatenated.
 
         Args:
             rows: indices of the items of each row.
@@ -235,10 +235,10 @@ class EncodedSplit:
 
 
 def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable]:
-    """Return three keys of an item, equal for items of one minimal pair, of one group, or of one cell.
+    """Return three keys of an item: of its minimal pair and candidates, of its group, and of its language and cue type.
 
-    A cell is a language and a cue type. `EncodedSplit` stores the keys as integer codes in `pair_sets`, `groups` and
-    `cells`. `number` is the index of the item; it is the key if the item has no minimal pair or no group.
+    `EncodedSplit` stores the keys as integer codes in `pair_sets`, `groups` and `cells`. If the item has no minimal
+    pair or no group, its index `number` is the key.
     """
     # Answers can be compared only if the candidates have the same words in the same order.
     names = tuple([example.words(index).lower() for index in range(len(example.candidates))])
@@ -250,7 +250,7 @@ def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable
 
 
 class _SpanCover:
-    """Index of a text's tokens by character, for fast search of the tokens that overlap a span."""
+    """Character index of a text's tokens, for a fast search of the tokens that overlap a span."""
 
     def __init__(self, tokens: TokenizedText) -> None:
         self._spans = tokens.spans

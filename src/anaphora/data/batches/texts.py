@@ -1,8 +1,8 @@
-"""Texts encoded in chunks, for pre-training, classification, or extraction of the attention weights of words.
+"""Texts encoded in chunks, for pre-training, classification, or extraction of attention weights.
 
 Chunks have at most `longest` tokens, including the special tokens at both ends, and end between words if possible.
-Tokens are cached, since tokenizing ten million words takes long; the tokens of a random tokenizer
-(`Tokenizer.is_random`) are not.
+Token ids are cached on disk, since tokenizing ten million words takes long, except those of random tokenizers
+(`Tokenizer.is_random`).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _SEGMENTS_PER_CALL = 20_000  # the backend needs a kilobyte for each
 class EncodedTexts(EncodedSplit):
     """N chunks of the texts of a split as flat arrays.
 
-    In classification the labels take the place of the candidates: `present` is true for all labels, `gold` for the
-    label of the text, and `texts` has the text of each chunk.
+    In classification, labels take the place of candidates: `present` is true for all labels, `gold` for the label of
+    the text, and `texts` has the text of each chunk.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each string; return token ids, and a flag per token: 1 begins a word, 0 continues it, -1 is no word."""
+    """Tokenize each string; return token ids, and for each token 1 if it begins a word, 0 inside one, else -1."""
     parts = []
     opening, closing = map(len, tokenizer.surrounding_tokens())
     for begin in range(0, len(different), _SEGMENTS_PER_CALL):
@@ -191,7 +191,7 @@ def chunk_bounds(starts: Indices, total: int, longest: int) -> Iterator[tuple[in
 
 @dataclass(frozen=True)
 class QueriedChunk:
-    """Chunk of a text with its Q query words, whose attention rows are read."""
+    """Chunk of a text with Q query words, whose attention weights to all tokens of the chunk are read."""
 
     text: int  # index of the text
     tokens: TokenizedText  # with special tokens at the ends; spans are characters of the whole text
@@ -200,15 +200,15 @@ class QueriedChunk:
 
     @property
     def weights(self) -> int:
-        """Return the number of attention weights per head in the rows of the query words."""
+        """Return the number of attention weights per head from all query words to all tokens of the chunk."""
         return len(self.queries) * len(self.tokens.ids)
 
 
 class EncodedChunks(EncodedSplit):
-    """Chunks as flat arrays; `queries` are the positions of the tokens of all query words.
+    """N chunks as flat arrays; `queries` has the positions of the tokens of all query words.
 
     Attributes:
-        query_words: index of each query token's word among the chunk's query words.
+        query_words: for each token in `queries`, the index of its word among the chunk's query words.
         word_counts: (N,) number of query words of each chunk.
     """
 

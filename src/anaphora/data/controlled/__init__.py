@@ -1,1 +1,1 @@
-"""Built-in corpus in English and Chinese: lexicon, templates, balanced groups (quads and octads) and splits."""
+"""Built-in (controlled) corpus in English and Chinese: lexicon, templates, counterbalanced sentences, and splits."""

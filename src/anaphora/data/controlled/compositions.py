@@ -1,9 +1,9 @@
 """Words and sentence parts of the cue types `composition` (composition.toml) and `short_text` (short_text.toml).
 
 An example names an event and, as the reason for it, the state of a person. An event is a predicate with an agent and a
-patient, in one of two voices (agent first or patient first). Each state goes with the agent after some classes of
-predicates and with the patient after others. The correct candidate thus depends on predicate, state and voice together;
-no two of them suffice.
+patient, in one of two voices (agent first or patient first). A state describes the agent after some classes of
+predicates and the patient after others. The correct candidate thus depends on predicate, state and voice together; no
+two of them suffice.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ Lines = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Frame:
-    """Sentence pattern of an event in both voices, with slots for the predicate, agent, patient and distractor."""
+    """Sentence pattern of an event in both voices, with slots for predicate, agent, patient and another person."""
 
     name: str
     texts: Mapping[str, str]  # voice -> text
 
     @cached_property
     def takes_inside(self) -> bool:
-        """Return whether the pattern has, in both voices, a slot for a distractor between agent and patient."""
+        """Return whether the pattern has, in both voices, a slot for another person between agent and patient."""
         return all("{inside}" in text for text in self.texts.values())
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """Action of an agent on a patient."""
+    """Verb phrase for an action of an agent on a patient, such as "rescued", in its inflected forms."""
 
     name: str
     kind: str  # the predicate's class
@@ -54,7 +54,7 @@ class Predicate:
 
 @dataclass(frozen=True)
 class State:
-    """State of a person as the reason for an event, as in "because he was tired".
+    """State of a person that explains an event, as in "because he was tired".
 
     State and class of the predicate together determine whether the pronoun refers to the agent or to the patient.
     """
@@ -65,7 +65,7 @@ class State:
 
 @dataclass(frozen=True)
 class CompositionContent:
-    """Content of the cue type `composition` in one language: predicates, states, patterns and parts of sentences."""
+    """Content of the cue type `composition` in one language: predicates, states, event patterns and sentence parts."""
 
     language: str
     predicates: tuple[Predicate, ...]
@@ -75,7 +75,7 @@ class CompositionContent:
     """Split -> part of a sentence -> alternatives."""
 
     def states_of(self, kind: str, participant: str) -> list[State]:
-        """Return the states that refer to `participant`, "agent" or "patient", after predicates of the class `kind`."""
+        """Return the states that describe the participant ("agent" or "patient") of predicates of the class `kind`."""
         return [state for state in self.states if kind in state.kinds[participant]]
 
     def kinds(self) -> list[str]:
@@ -99,7 +99,7 @@ class CompositionContent:
 
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> CompositionContent:
-    """Load the content of `folder`/<folder of the language>/composition.toml."""
+    """Load predicates, states, patterns and sentence parts from `folder`/<folder of the language>/composition.toml."""
     with toml_table(folder / FOLDERS[language] / "composition.toml") as table:
         return CompositionContent(
             language=language,

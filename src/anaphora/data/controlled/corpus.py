@@ -1,8 +1,9 @@
-"""Generator of the controlled corpus: English and Chinese examples from the TOML content and a seed.
+"""Generator of the built-in (controlled) corpus: English and Chinese examples from TOML files and a random seed.
 
-The examples are generated in groups. In a quad, each of two cues (words that decide which candidate is the antecedent)
-is combined with both orders of the candidates; some quads have more cues and candidates. In an octad, two cues, two
-orders of the names and two voices are combined. Too few templates or words for the settings raise a `UserError`.
+The examples are generated in groups. A quad combines each of two cues (words that decide which candidate is the
+antecedent) with both orders of the candidates; some quads have more cues and candidates. An octad combines two cues,
+two orders of the names, and active and passive voice. If the templates or words do not suffice for the settings, a
+`UserError` is raised.
 """
 
 from __future__ import annotations
@@ -64,9 +65,9 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
 
 
 def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
-    """Build one table per split from (split, examples of a quad or octad) pairs.
+    """Collect groups of examples (quads or octads) in one table per split; the seed determines the order of the groups.
 
-    The seed determines the order of the quads and octads; their examples stay adjacent.
+    `groups` yields (split, examples of the group); the examples of a group stay adjacent.
     """
     rows = {split: GroupRows() for split in SPLITS}
     for split, group in groups:
@@ -80,9 +81,9 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 
 
 def files(settings: ControlledCorpus) -> dict[str, Path]:
-    """Return the content files of a corpus with these settings, keyed by path relative to the content folder.
+    """Return the TOML files of a corpus with these settings, keyed by path relative to their common folder.
 
-    All set-cue types, role-cue types and `composition` are included, even if the corpus does not have them.
+    The files of all set-cue types, role-cue types and `composition` are included, even if the corpus lacks a type.
     """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [
@@ -102,9 +103,11 @@ def words(language: str, types: Collection[str] = ()) -> list[str]:
     """Return the distinct words that training sentences may contain, sorted and without punctuation.
 
     Words are separated by spaces in the TOML files, also in Chinese. Nouns and names that are held out for dev and test
-    are included, but not invented names. If `types` contains `composition` or `short_text`, the words are those of the
-    cue types in `types`, of the phrases of `composition`, and the syllables of invented names. Otherwise, they are
-    those of all cue types except `composition`, `short_text` and, unless it is in `types`, `binding`.
+    are included, but not invented names. The argument `types` decides which cue types count:
+
+    - If it contains `composition` or `short_text`: the types in `types`, with all phrases of `composition` and the
+      syllables of invented names.
+    - Otherwise: all types except `composition`, `short_text` and, unless it is in `types`, `binding`.
     """
     lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -135,7 +138,7 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
-    """Return the generator of quads for a language; the seed determines how words are divided among the splits."""
+    """Return the generator of quads (counterbalanced groups of sentences) for a language; the seed splits the words."""
     lexicon = lexicons.load(language)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -144,10 +147,10 @@ def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
 def generate_language(
     settings: ControlledCorpus, quads: QuadGenerator, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, examples of the group) for each quad and octad of a language.
+    """Yield (split, examples) for each group of examples, a quad or an octad, of a language.
 
-    `quads` counts the uses of each word to make words equally frequent. `texts` are not generated again; every
-    generated text is added to them.
+    `quads` counts the uses of each word to make words equally frequent. No text in `texts` is generated again; every
+    generated text is added to this set.
     """
     language = quads.lexicon.language
     wanted = settings.cue_types(language)
@@ -182,7 +185,7 @@ def generate_language(
 
 Draw = Callable[[QuadIdentity], list[Example]]
 DrawFrom = Callable[[str, str, random.Random], Draw]
-"""Function from split, stratum and random generator to a function that draws the examples of a scene."""
+"""Function from split, stratum and random generator to a function that draws the examples of a quad or octad."""
 
 
 def _quad_draw(
@@ -202,10 +205,10 @@ def _quad_draw(
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items, rounded up, of a cue type that enlarges a split beyond the requested size.
+    """Return the number of items, rounded up, by which a cue type enlarges a split beyond its requested size.
 
-    In training, it is `share` times `train_items`; in dev and test, `test_items` divided by the number of other cue
-    types, like the number of main items of each of them.
+    In training, it is `share` times `train_items`; in dev and test, it is `test_items` divided by the number of other
+    cue types, which is the number of main items of each of these types.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -289,7 +292,7 @@ def _listed(main: int, strata: Mapping[str, int]) -> list[tuple[str, int]]:
 def generate_groups(
     draw_from: DrawFrom, seed: int, where: tuple[str, str, str, str], items: int, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, examples) for quads or octads of one cue type until there are at least `items` examples.
+    """Yield (split, examples) for groups (quads or octads) of one cue type until there are at least `items` examples.
 
     Args:
         draw_from: function that returns, for a split and a stratum, a function that draws one quad or octad per call.
@@ -297,7 +300,7 @@ def generate_groups(
         texts: texts that are not generated again. Every generated text is added to this set.
 
     Raises:
-        UserError: `_MAX_DRAWS` successive draws gave no new text.
+        UserError: 200 successive draws gave no new text.
     """
     language, kind, split, stratum = where
     chance = splits.generator(seed, language, kind, split, _SEEDS.get(stratum, stratum))

@@ -1,6 +1,6 @@
-"""Words of the controlled corpus in one language, loaded from its lexicon.toml, and the pronouns.
+"""Words of the built-in corpus in one language, loaded from its lexicon.toml, and the forms of pronouns.
 
-The content of the TOML files is checked by a test; loading reports only missing keys and files that are not TOML.
+Loading reports only missing keys and files that are not TOML; a test checks the words in the files.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FORM_WORDS = {"him": OBJECT, "himself": REFLEXIVE, "他": OBJECT, "他自己": R
 """Pronoun form of each word that a scenario may give for the slot {form}."""
 
 
-@dataclass(frozen=True, eq=False)  # a noun is listed once, and draws look it up often
+@dataclass(frozen=True, eq=False)  # comparison by identity is faster, and each noun exists once
 class Noun:
     """Countable noun with singular, plural and their determiners, each as tokens separated by spaces."""
 
@@ -75,7 +75,7 @@ class Lexicon:
 
 @contextmanager
 def toml_table(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Provide the cached content of a TOML file, which must not be changed, to a `with` block.
+    """Yield the content of a TOML file, which is cached and must not be changed, to a `with` block.
 
     Raises:
         UserError: the file is not TOML, or the code in the `with` block looks up a key that the file does not have.
@@ -88,7 +88,7 @@ def toml_table(path: Path) -> Iterator[Mapping[str, Any]]:
         raise UserError(f"{path}: {error.args[0]}: the key is missing") from None
 
 
-@lru_cache(64)  # making a corpus reads the same files for its sentences and for its words
+@lru_cache(64)  # the same files are read for the sentences of a corpus and for its words
 def _parsed(toml: str) -> Mapping[str, Any]:
     return tomllib.loads(toml)
 

@@ -66,16 +66,16 @@ class Plan(NamedTuple):
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
     """Yield an endless sequence of random sentences, as plans that end with the punctuation mark `stop`.
 
-    Each part of a sentence, such as its prefix, is drawn from a list of lines (`Lines`), which are equally likely even
-    if some expand to more texts. Some sentences mention a third person (distractor) at one of `DISTRACTOR_POSITIONS`:
-    the words about this person replace the prefix ("before") or the suffix ("after"), fill the slot {inside} of the
-    event, or follow it ("between").
+    Each part of a sentence, such as its prefix, is drawn from a list of lines, each of which expands to one or more
+    texts; the lines are equally likely. Some sentences mention a third person (distractor) at one of
+    `DISTRACTOR_POSITIONS`: the words about this person replace the prefix ("before") or the suffix ("after"), fill the
+    slot {inside} of the event, or follow it ("between").
     """
     while True:
         drawn = chance.random()
         share = int(drawn / DISTRACTOR_SHARE)
         distractor = DISTRACTOR_POSITIONS[share] if share < len(DISTRACTOR_POSITIONS) else "none"
-        places = {name: _place(lines, chance) for name, lines in parts.items()}
+        places = {name: _draw_line(lines, chance) for name, lines in parts.items()}
         text = {name: parts[name][line][number] for name, (line, number) in places.items()}
         own = text.get(distractor, "")
         replaced = {"before": "prefix", "after": "suffix"}.get(distractor)
@@ -92,16 +92,16 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: ra
 
 
 def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[Plan]:
-    """Yield an endless sequence of plans of random short texts; all `lines` are equally likely."""
+    """Yield an endless sequence of random short texts, as plans; all `lines` are equally likely."""
     while True:
-        line, number = _place(lines, chance)
+        line, number = _draw_line(lines, chance)
         text = lines[line][number]
         distractor = "around" if "{x}" in text else "none"  # the third person is outside the event
         yield Plan(f"{split}/{_numbered('text', (line, number))}", text, distractor)
 
 
-def _place(lines: Lines, chance: random.Random) -> tuple[int, int]:
-    """Draw a line and one of the texts to which it expands; return the index of each."""
+def _draw_line(lines: Lines, chance: random.Random) -> tuple[int, int]:
+    """Draw a line and one of the texts to which it expands; return the index of the line and that of the text."""
     line = chance.randrange(len(lines))
     return line, chance.randrange(len(lines[line]))
 
@@ -112,7 +112,7 @@ def _numbered(name: str, place: tuple[int, int]) -> str:
 
 
 class _Scene(NamedTuple):
-    """Parts shared by the examples of an octad: its event, people and optional insertions, such as "yesterday"."""
+    """Predicate, people and optional insertions, such as "yesterday", shared by the examples of an octad."""
 
     predicate: Predicate
     frame: Frame
@@ -125,7 +125,7 @@ class _Scene(NamedTuple):
     def cells(
         self, plan: Plan, voice: str, *, cues: Mapping[int, str], focal: int, factors: Mapping[str, str]
     ) -> list[Example]:
-        """Build the examples of one voice, which differ in the order of the names and in the cue.
+        """Build the examples of one voice: two orders of the names, each with every cue (deciding words).
 
         Args:
             cues: words of each cue, keyed by the antecedent that the cue picks: 0 for the agent, 1 for the patient, 2
@@ -259,7 +259,7 @@ class OctadGenerator:
         frames = [self.content.frames[name] for name in predicate.frames]
         scene = self._scene(predicate, frames, True, place, chance)
         lines = self.content.parts[place.split]["third"]
-        line, number = _place(lines, chance)
+        line, number = _draw_line(lines, chance)
         third = lines[line][number]
         factors = {
             "template": f"{place.language}/{COMPOSITION}/{place.split}/{_numbered('third', (line, number))}",
@@ -276,8 +276,8 @@ class OctadGenerator:
         """Draw a state for which the pronoun refers to the agent, and one for which it refers to the patient.
 
         Only pairs of predicate and state with the given level are drawn. They are about equally frequent, and over all
-        predicates, each state is that of agents about as often as that of patients. Thus no two of predicate, state and
-        voice predict the antecedent.
+        predicates, each state describes agents about as often as patients. Thus no two of predicate, state and voice
+        predict the antecedent.
         """
         chosen = []
         lead = self._lead[split, level, self.withheld.voices(predicate, level, split)]
@@ -316,7 +316,7 @@ class OctadGenerator:
 
 
 def fill_event(text: str, predicate: Predicate) -> str:
-    """Insert the forms of a predicate into a frame; {agent} and {patient} become the candidates' slots {A} and {B}."""
+    """Insert a predicate's forms into the text of an event; {agent} and {patient} become the slots {A} and {B}."""
     for form, words in predicate.forms.items():
         text = text.replace(f"{{{form}}}", words)
     return text.replace("{agent}", "{A}").replace("{patient}", "{B}")

@@ -1,7 +1,7 @@
-"""Quads of the controlled corpus: sets of sentences in which cues and orders of the candidates are counterbalanced.
+"""Quads of the built-in corpus: groups of sentences that combine every cue with every order of the candidates.
 
-The cue of a sentence decides which of m candidates is the antecedent. In a quad, each of m cues, mostly two, is
-combined with each of m orders of the candidates. A sentence with two pronouns gives two examples. A guess from
+The cue is the word or phrase that decides which of m candidates is the antecedent. In a quad, each of m cues, mostly
+two, is combined with each of m orders of the candidates. A sentence with two pronouns gives two examples. A guess from
 positions alone, or from the candidates alone, is correct on exactly 1 / m of the examples of a quad.
 """
 
@@ -32,7 +32,7 @@ _NUMBERED |= {f"{{{form}:2}}": "{p1}" for form in PRONOUN_FORMS}
 
 
 class Entity(NamedTuple):
-    """Candidate, with the gender and number of its pronoun."""
+    """Candidate of a quad, with the gender and number of the pronoun that refers to it."""
 
     mention: NounPhrase
     gender: str  # male, female, neuter
@@ -50,7 +50,7 @@ class QuadIdentity(NamedTuple):
 
 
 class QuadGenerator:
-    """Generator of quads in one language.
+    """Generator of quads (sentences that combine two or more cues with all orders of the candidates) in one language.
 
     `test_asides` is the maximum number of asides in a test item: inserted sentences without a candidate, such as "Time
     passed slowly."
@@ -130,8 +130,8 @@ class QuadGenerator:
     ) -> list[Example]:
         """Build a quad with a cue that decides by who did what to whom (role cue), such as voice.
 
-        One cue picks the name in slot {A}, the other that in slot {B}. Each is combined with both assignments of the
-        two names to the slots.
+        One cue makes the name in slot {A} the antecedent, the other the name in slot {B}. Each cue is combined with
+        both assignments of the two names to the slots.
         """
         gender = chance.choice(("male", "female"))
         people = self._people(content.type, gender, place)
@@ -157,7 +157,7 @@ class QuadGenerator:
             tokens = number_slots(fill_pools(expanded, pools, place.language), 2, place.language)
             sentence = Sentence(tokens, place.language)
             pronouns = [pronoun(place.language, form, gender, "singular")]
-            # Words that differ from the other reading, without slots: the cue, unless the pronouns differ.
+            # The cue is the words that differ from the other sentence, or the pronoun if that differs.
             different = [word for slot in scenario.first for word in reading[slot].split() if word[0] != "{"]
             cue = pronouns[0] if "form" in reading else " ".join(different)
             for shift in range(2):
@@ -180,7 +180,7 @@ class QuadGenerator:
         return names
 
     def _draw_name(self, names: Sequence[str], without: Sequence[str], split: str, chance: random.Random) -> str:
-        """Draw one of the names as `_draw` does, but none of `without`; fast even for a thousand names."""
+        """Draw one of the names that the split has used least, but none in `without`; fast for a thousand names."""
         used, drawn, key = self._used[split], self._drawn[split], (split, tuple(names))
         least, rarest, seen = self._rarest.get(key) or (0, dict.fromkeys(names), 0)
         for option in drawn[seen:]:  # numbers of uses only grow, so no name joins those with the least number
@@ -198,7 +198,7 @@ class QuadGenerator:
         return self._counted(chance.choice(free), split)
 
     def _draw(self, options: Sequence[Option], split: str, chance: random.Random) -> Option:
-        """Draw one of the options that the split has used least, so that all are equally frequent."""
+        """Draw one of the options that the split has used least, so that all become equally frequent."""
         uses = list(map(self._used[split].get, options, repeat(0)))
         least = min(uses)
         return self._counted(
@@ -266,10 +266,10 @@ class QuadGenerator:
         return self.role_names(kind, gender, place.split)
 
     def draw_pools(self, split: str, chance: random.Random) -> dict[str, str]:
-        """Draw the texts of three optional insertions; an insertion that is left out has the text "".
+        """Draw the texts for three optional slots of a template; a slot that is left empty has the text "".
 
-        The insertions are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside},
-        up to `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left out with a probability of 1/2. If
+        The slots are {intro}, an adverbial such as "yesterday,"; {gap}, a phrase such as "as usual"; and {aside}, up to
+        `MAX_TRAINING_ASIDES` sentences such as "All was quiet." Each is left empty with a probability of 1/2. If
         `test_asides` is above `MAX_TRAINING_ASIDES`, however, the number of {aside} sentences in a test item is drawn
         uniformly from 0 to `test_asides`.
         """

@@ -1,4 +1,4 @@
-"""Rendering of the sentences of the controlled corpus as text, with the spans of candidates and pronouns."""
+"""Rendering of the sentences of the built-in corpus as text, with the spans of candidates and pronouns."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from anaphora.data.controlled.templates import CLOSERS, STOPS
 from anaphora.data.example import Span
 
 _WITHOUT_BLANK = ",;:.?!'"  # characters at the start of an English token that has no space before it
-CUE = "{cue}"  # slot of the words that determine the antecedent, and differ between the sentences of a scene
+CUE = "{cue}"  # slot of the words that determine the antecedent, and differ between the sentences of a group
 _NUMBER_OF_CUE = -1
 
 
 class NounPhrase(NamedTuple):
-    """Noun phrase for a candidate's slot: the head, which becomes the candidate's span, and its determiner."""
+    """Noun phrase that fills a candidate's slot: the head, whose span represents the candidate, and its determiner."""
 
     head: str
     determiner: str = ""
@@ -39,8 +39,8 @@ class Sentence:
     """Sentence of fixed tokens and numbered slots, which can be rendered with different words in the slots.
 
     Chinese tokens are joined without spaces, English ones with spaces except before punctuation; each English sentence
-    begins with a capital. The tokens are words, punctuation, {0}, {1}, ... for the candidates, {p0}, {p1} for the
-    pronouns, and {cue}.
+    begins with a capital. The tokens are words, punctuation, and the slots {0}, {1}, ... for the candidates, {p0}, {p1}
+    for the pronouns, and {cue} for the words that decide which candidate is meant.
     """
 
     def __init__(self, tokens: Sequence[str], language: str) -> None:

@@ -1,15 +1,16 @@
 """Division of words among splits, so that no cue of a test item occurs with the same candidate in training.
 
-Nouns and predicates are shuffled and divided into five sets each, called cosets (index modulo 5); names into ten.
+A cue is the word or phrase that decides which candidate is meant. Nouns and predicates are shuffled and divided into
+five sets each, called cosets, and names into ten.
 
-- Cue type `selection`: the cues of a quad are predicates of one coset t. Quads in test use nouns of coset t, quads in
-  dev use nouns of coset t + 1, and quads in training use nouns of the other three cosets.
+- Cue type `selection`: the cues are predicates. Test combines the predicates of coset t with the nouns of coset t, dev
+  with those of coset t + 1, and training with those of the other three cosets.
 - Cue types `gender`, `number` and `animacy`: the cue is the pronoun. Of four groups of held-out nouns, group 0 occurs
   with pronouns in subject form only in test, group 1 with possessive forms only in test, group 2 with subject forms
   only in dev, and group 3 with possessive forms only in dev. All other nouns occur only in training, with any form.
-- Role-cue types: the one with index k uses the names of coset 2k only in test, and those of coset 2k + 1 only in dev.
-  `composition` and `short_text` use the names of `voice`. `WithheldPairs` decides which predicates, such as
-  "rescued", occur with which states, such as "was weak", in training.
+- Role-cue types, in which the cue depends on who did what to whom: the type with index k uses the names of coset 2k
+  only in test, and those of coset 2k + 1 only in dev. `composition` and `short_text` use the names of `voice`.
+  `WithheldPairs` decides which predicates, such as "rescued", occur with which states, such as "was weak", in training.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def generator(seed: int, *purpose: str) -> random.Random:
 
 @dataclass(frozen=True, kw_only=True)
 class Holdout:
-    """Words of a language, divided at random into sets, called cosets, that the splits use differently."""
+    """Words of a language, divided at random into sets (cosets) that determine the split in which they co-occur."""
 
     language: str
     selection: Mapping[str, tuple[tuple[Noun, ...], ...]]  # selection class -> coset -> nouns
@@ -61,10 +62,10 @@ class Holdout:
     invented_for_test: tuple[str, ...]
 
     def selection_nouns(self, kind: str, cue_coset: int, split: str) -> list[Noun]:
-        """Return the nouns of class `kind` that may occur in a split together with cues of coset `cue_coset`.
+        """Return the nouns of class `kind` that may occur in a split together with predicates of coset `cue_coset`.
 
-        Cosets are the five sets into which the nouns of a class, and its cues, are divided. Test uses the nouns of the
-        coset with the same index, dev those of the next coset, and training those of the other three.
+        Cosets are the five sets into which the nouns of a class, and its predicates, are divided. Test uses the nouns
+        of the coset with the same index, dev those of the next coset, and training those of the other three.
         """
         dev = (cue_coset + 1) % COSETS
         allowed = {"test": {cue_coset}, "dev": {dev}, "train": set(range(COSETS)) - {cue_coset, dev}}[split]
@@ -73,7 +74,7 @@ class Holdout:
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
         """Return the nouns of the class `kind` that may occur with pronouns of the given forms in a split.
 
-        In test and dev, all pronouns of a sentence have the same form.
+        In test and dev, either all of the forms or none of them must be subject forms.
         """
         allowed = set(range(HELD_OUT_GROUPS + 1)) if split == "train" else {0, 1} if split == "test" else {2, 3}
         for form in forms:
@@ -86,14 +87,14 @@ class Holdout:
     def role_names(self, kind: str, gender: str, split: str) -> list[str]:
         """Return the names that candidates may have in a split, for a cue type `kind` such as "voice".
 
-        They exclude names that occur only as distractors in training (`distractor_only`).
+        Names that occur only as distractors in training (`distractor_only`) are excluded.
         """
         test = 2 * ROLE_CUE_TYPES[self.language].index(_NAMES_OF.get(kind, kind))
         allowed = {"test": {test}, "dev": {test + 1}, "train": set(range(NAME_COSETS)) - {test, test + 1}}[split]
         return _items_of(self.names[gender], allowed)
 
     def distractors(self, kind: str, gender: str, split: str) -> list[str]:
-        """Return the names that a distractor, a person in the slot {x} whom no cue picks, may have in a split.
+        """Return the names that may be drawn in a split for a distractor, a further person who is not the antecedent.
 
         These are the names of `role_names` and, in training, also those in `distractor_only`.
         """
@@ -102,7 +103,7 @@ class Holdout:
 
 
 def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
-    """Divide the words of a lexicon at random into cosets, and its invented names into names for training and for test.
+    """Divide the words of a lexicon at random into sets (cosets), and invented names into training and test names.
 
     `shared_nouns` is the share, from 0 to 1, of the nouns of each class in `AGREEMENT_CLASSES` that are not held out.
     """
@@ -130,7 +131,7 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent names, in random order, from two syllables of the lexicon; half of the English names get a third.
+    """Invent names of two syllables of the lexicon, in random order; half of the English names have three syllables.
 
     Names that are words of the lexicon are left out.
     """
@@ -170,11 +171,12 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 
 
 class WithheldPairs:
-    """Random choice of the pairs of a predicate, such as "rescued", and a state, such as "was weak", used in training.
+    """Random choice of the predicates (such as "rescued") and states (such as "was weak") that training combines.
 
-    Of the states that refer to one participant (agent or patient) of a predicate, one does not occur with it in
-    training (level L2); a quarter, at least one, occurs in only one voice (L1); all others in both (L0). The withheld
-    items (L2, and L1 in the other voice) are in dev for half of the predicates, and in test for the other half.
+    Of the states that refer to one participant (agent or patient) of a predicate, one is never combined with this
+    predicate in training (level L2); a quarter, at least one, are combined with it in only one voice (L1), and all
+    others in both voices (L0). The withheld items (L2, and L1 in the other voice) are in dev for half of the
+    predicates, and in test for the other half.
     """
 
     def __init__(self, content: CompositionContent, seed: int) -> None:
@@ -202,7 +204,8 @@ class WithheldPairs:
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
         """Return the states, such as "was weak", with which a pronoun after a predicate refers to `participant`.
 
-        Only the states that have the given level (see `WithheldPairs`) with the predicate are returned.
+        Only states that have the given level with the predicate are returned; L0, L1 and L2 say how many voices of the
+        pair occur in training (two, one or none).
         """
         key = predicate.name, participant, level
         if key not in self._states:
@@ -211,14 +214,14 @@ class WithheldPairs:
         return self._states[key]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """Return the voices of a split's items that combine a predicate with states of a level (`WithheldPairs`)."""
+        """Return the voices in which a split combines a predicate with its states of a level (see `WithheldPairs`)."""
         if level != "L1":
             return VOICES
         shown = self._voices[predicate.name]
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """Return the predicates that a split's items combine with states of a level (`WithheldPairs`)."""
+        """Return the predicates that a split combines with their states of a level (see `WithheldPairs`)."""
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":

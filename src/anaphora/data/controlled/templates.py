@@ -1,4 +1,4 @@
-"""Templates and scenarios of the controlled corpus: loading from <type>.toml, and filling of slots."""
+"""Sentence templates of the built-in corpus, and scenarios (sets of texts for their slots), loaded from TOML files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMMA = {"en": ",", "zh": "，"}
 
 @dataclass(frozen=True, kw_only=True)
 class Template:
-    """One or more sentences as tokens, with slots such as {A}."""
+    """Text of one or more sentences as tokens, some of which are slots (placeholders) such as {A}."""
 
     name: str  # language/type/index in the file, from 0
     split: str
@@ -31,7 +31,7 @@ class Template:
 
     @cached_property
     def slots(self) -> frozenset[str]:
-        """Return the names of the slots; {x} is a distractor, a further person whom no cue picks."""
+        """Return the names of the slots, such as "A" and "B" for candidates, or "x" for another person (distractor)."""
         return frozenset(match[1] for match in slot_matches(self.tokens))
 
     @cached_property
@@ -47,7 +47,7 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Situation that a template can describe: for each of several named slots of the template, one or more texts."""
+    """Situation that a template can describe: texts for its named slots that make {A} or {B} the antecedent."""
 
     name: str  # index in the file, from 0
     shared: Mapping[str, tuple[str, ...]]  # slots with the same words for both antecedents
@@ -99,12 +99,12 @@ def _alternatives(written: Mapping[str, str | list[str]]) -> dict[str, tuple[str
 
 
 def slot_matches(tokens: Sequence[str]) -> list[re.Match[str]]:
-    """Return a match for each slot: group 1 is its name, group 2 the number in a slot such as {he:2}, or None."""
+    """Return a match for each token that is a slot: group 1 is its name, group 2 the number as in {he:2}, or None."""
     return [match for match in map(SLOT.fullmatch, tokens) if match]
 
 
 def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Fill the slots that have a value; values may contain further slots.
+    """Fill the slots for which a scenario has a value; values may contain further slots.
 
     The value for the slot {form} is a pronoun, such as "himself". This slot is replaced by the slot for all pronouns of
     the same form, such as {himself}.
@@ -123,7 +123,7 @@ def fill_scenario(tokens: Sequence[str], values: Mapping[str, str]) -> list[str]
 
 
 def fill_pools(tokens: Sequence[str], pools: Mapping[str, str], language: str) -> list[str]:
-    """Fill the slots {intro}, {gap} and {aside} with their texts in `pools`; a slot with the text "" is removed.
+    """Fill the slots {intro}, {gap} and {aside} for optional phrases from `pools`; a slot with the text "" is removed.
 
     {gap} is put between commas. Of adjacent punctuation marks, only the strongest remains (see `_tidy`).
     """

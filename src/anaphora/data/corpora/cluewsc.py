@@ -1,9 +1,8 @@
 """Reader of CLUEWSC2020 (Xu et al. 2020): Chinese rows of (pronoun, candidate, true or false).
 
 All rows about the same pronoun of a text become one example. Candidates with the same words and the same label are
-mentions of one entity. An example has no antecedent if all its rows are "false", and may have a single candidate that
-is the antecedent, since "none of the candidates" is another possible answer. Indices in the files count code points
-from 0.
+mentions of one entity. An example without a "true" row has no antecedent. An example may have a single candidate, since
+"none of the candidates" is a possible answer. Indices in the files count code points from 0.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _LABELS = {"true": True, "false": False, True: True, False: False}
 
 @dataclass(frozen=True)
 class _LabelledPair:
-    """Pronoun and candidate from one row of a file, labelled as antecedent or not."""
+    """Pronoun and candidate from one row of a file, with a label that says whether the candidate is the antecedent."""
 
     text: str
     pronoun: Span
@@ -39,9 +38,9 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; examples of one text share a group.
 
-    The development part of a folder or of the Hugging Face Hub is the test split. Without it, as in a single file, the
-    rows are split at random. Repeated rows, rows without a label or with placeholders, and candidates that overlap the
-    pronoun or another candidate are dropped.
+    The development file of a folder, or the split "validation" on the Hugging Face Hub, is the test split. Without it,
+    as for a single file, the rows are split at random. Repeated rows, rows without a label or with placeholders for
+    words, and candidates that overlap the pronoun or another candidate are dropped.
     """
     reader = reading.RowReader()
     train, test = train_and_test_rows(
@@ -94,10 +93,10 @@ def _span(target: Mapping[str, Any], name: str, text: str) -> Span:
 
 
 def _example(text: str, pronoun: Span, claims: list[tuple[str, _LabelledPair]], reader: reading.RowReader) -> Example:
-    """Build the example of one pronoun from its labelled candidates (`claims`).
+    """Build the example of one pronoun from the rows that label its candidates (`claims`).
 
-    Of overlapping candidates, the one labelled "true", or else the first in the text, is used; the row of the other is
-    dropped. A candidate that is labelled both "true" and "false" is "true".
+    Of overlapping candidates, the one labelled "true", or else the first in the text, is used; the row of the other
+    candidate is dropped. A candidate that is labelled both "true" and "false" counts as "true".
     """
     entities: dict[tuple[str, bool], list[Span]] = {}
     taken: list[Span] = []

@@ -8,7 +8,8 @@ with a sentence number for each word in `sent_id`), and clusters of [start, end]
 - `clusters_token_offsets`, the output of maverick: the last word (inclusive).
 
 The setting `ends` therefore states whether the ends in the field `clusters` are inclusive or exclusive; by default,
-this is inferred from the spans in the file. Head words follow the rules of `unparsed_head`; `pos` is optional.
+this is inferred from the spans in the file. Head words are not annotated; `unparsed_head` finds them, with the help of
+part-of-speech tags in the optional field `pos`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from anaphora.base.errors import UserError
 from anaphora.data.corpora.conll2012 import official_split
-from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, read_documents, unparsed_mention
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Unusable, read_documents, unparsed_mention
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below
 from anaphora.data.corpora.reading import json_lines
 from anaphora.data.corpora.word_classes import blanks_after, placeholders
@@ -60,7 +61,7 @@ class ClusterDocument:
         return [word for sentence in self.sentences for word in sentence]
 
     def with_clusters(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> ClusterDocument:
-        """Return a copy of the document with other clusters, which its `row` (JSON object of the line) also has."""
+        """Return a copy of the document with other clusters, also in its `row`, the JSON object of its line."""
         beyond = int(self.ends == "inclusive")
         written = [[[start, end - beyond] for start, end in cluster] for cluster in clusters]
         row = {**self.row, self.field: written}
@@ -70,15 +71,15 @@ class ClusterDocument:
 def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
-    In a folder, each file has the split that `official_split` returns; if only some files have one, the mentions of the
-    others are dropped. A single file, or a folder without official splits, is split at random.
+    In a folder, the path of a file may name its split (see `official_split`). If only some paths do, the mentions of
+    the other files are dropped. A single file, or a folder whose paths name no splits, is split at random.
 
     Raises:
         UserError: no file is found, a line is invalid, two mentions cross, the spans do not show whether their ends are
             inclusive or exclusive, or a document is not in `data.language`.
     """
 
-    def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
+    def documents(path: Path) -> Iterator[tuple[Document, Unusable]]:
         for line in cluster_documents(path, settings.ends):
             _check_nesting(line)
             document = coreference_document(line, settings.language)
@@ -97,12 +98,12 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
 
     Args:
         ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
-            from the spans in the file. It has no effect on fields whose kind of end is fixed (`CLUSTER_FIELDS`), but
-            must not contradict the only kind in a file.
+            from the spans in the file. It does not apply to fields such as `span_clusters`, whose ends are always of
+            one kind, but an error is raised if this is the other kind in the whole file.
         setting: name of the setting for `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, the file has no document, or `ends` is None and cannot be inferred, or wrong.
+        UserError: a line is invalid, the file has no document, or `ends` is wrong, or None and cannot be inferred.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -171,7 +172,7 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
 
 
 def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Return the name of a part of a document, and the name of the document.
+    """Return the name of the part of a document that a row holds, and the name of the document.
 
     If the row does not name the document, the document's name consists of the file name and the line number.
     """
@@ -186,11 +187,7 @@ def _names(path: Path, row: Mapping[str, Any], where: str) -> tuple[str, str]:
 
 
 def _tags(where: str, tags: Any, count: int) -> tuple[str, ...]:
-    """Return the part of speech of each word.
-
-    `tags` is a list with one tag for each word, or a list of such lists, one for each sentence. If `tags` is None, the
-    result is ().
-    """
+    """Return the part of speech of each word, from one list or a list for each sentence; () if `tags` is None."""
     if tags is None:
         return ()
     lists = isinstance(tags, list) and all(isinstance(each, list) for each in tags)
@@ -206,11 +203,11 @@ def _proven_ends(
     """Infer from the spans in a file whether their ends are inclusive or exclusive; return "inclusive" or "exclusive".
 
     A span [n, n] proves inclusive ends, since it would otherwise be empty; an end equal to the number of words proves
-    exclusive ends, since it would otherwise be out of range. Fields with a fixed kind of end are ignored; without spans
-    in other fields, the result is "exclusive".
+    exclusive ends, since it would otherwise be out of range. Fields such as `span_clusters`, whose ends are always of
+    one kind, are ignored; without spans in other fields, the result is "exclusive".
 
     Raises:
-        UserError: the spans show both kinds of end or neither, or a span is out of range.
+        UserError: the spans prove both kinds of end or neither, or a span is out of range.
     """
     proofs: dict[str, str] = {}
     undecided = False
@@ -292,7 +289,7 @@ def _check_nesting(document: ClusterDocument) -> None:
 def coreference_document(line: ClusterDocument, language: str) -> Document:
     """Convert a document with clusters to a `Document`; infer each mention's head word and form, such as "pronoun".
 
-    The factors of its examples are `corpus`, "clusters", and `genre`, the document's name before the first "/", if any.
+    Its examples get the factors (attributes) `corpus` and `genre`, the document's name before the first "/", if any.
     """
     words = line.words
     starts = [0, *accumulate(map(len, line.sentences[:-1]))]

@@ -4,7 +4,7 @@ Each part of a document is enclosed by `#begin document (name); part 000` and `#
 numbers. The columns are document, part, word number, word, part of speech, parse and more; the last has the brackets of
 mentions, separated by `|`: `(12` opens a mention before the word, `12)` closes one after it, `(3)` does both. A cell
 between tabs may be empty, as in LitBank's files. A trace such as *pro* is not part of the text. Head words are not
-annotated and follow the rules of `unparsed_head`.
+annotated; `unparsed_head` finds them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anaphora.data.corpora.coreference import (
     UNBALANCED,
     Document,
     DocumentBuilder,
-    Lost,
+    Unusable,
     read_documents,
     unparsed_mention,
 )
@@ -50,9 +50,9 @@ _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-
 def read(settings: Conll2012) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; parts of a document stay in one split.
 
-    In a folder, each file has the split that `official_split` returns; if only some files have one, the mentions of the
-    others are dropped. A single file, or a folder without official splits, is split at random. Documents must be in
-    `data.language`.
+    In a folder, the path of a file may name its split (see `official_split`). If only some paths do, the mentions of
+    the other files are dropped. A single file, or a folder whose paths name no splits, is split at random. Documents
+    must be in `data.language`.
     """
     named = files(settings)
     is_folder = existing_path(settings.path).is_dir()
@@ -77,7 +77,7 @@ def files(settings: Conll2012) -> dict[str, Path]:
     named = {
         name: path
         for name, path in files_below(there).items()
-        if name.endswith(_SUFFIXES) and not others & _pieces(name)
+        if name.endswith(_SUFFIXES) and not others & _path_pieces(name)
     }
     if not named:
         raise UserError(
@@ -109,8 +109,8 @@ def sentences_of(path: Path) -> Iterator[str]:
             words = []
 
 
-def _pieces(name: str) -> set[str]:
-    """Return the folders of a path and the parts of its file name between dots, in lower case."""
+def _path_pieces(name: str) -> set[str]:
+    """Return the folder names of a path and the pieces of its file name between dots, in lower case."""
     return set(re.split(r"[./]", name.lower()))
 
 
@@ -121,12 +121,12 @@ def official_split(name: str) -> str | None:
     underscores. The first or last of these words names a split if it is train, development, dev or test. Words in the
     middle are ignored, since they may belong to a title.
     """
-    words = [re.split("[-_]", piece) for piece in _pieces(name)]
+    words = [re.split("[-_]", piece) for piece in _path_pieces(name)]
     ends = {end for piece in words for end in (piece[0], piece[-1])}
     return next((split for official, split in _OFFICIAL_NAMES.items() if official in ends), None)
 
 
-def _documents(path: Path, language: str) -> Iterator[tuple[Document, Lost]]:
+def _documents(path: Path, language: str) -> Iterator[tuple[Document, Unusable]]:
     current: _PartBuilder | None = None
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
@@ -174,7 +174,7 @@ def _written_word(where: str, cells: list[str]) -> str:
 
 
 class _PartBuilder(DocumentBuilder):
-    """Builder of one part of a document from its lines."""
+    """Builder of one part of a document from its lines; OntoNotes divides long documents into numbered parts."""
 
     def __init__(self, where: str, document: str, part: str, language: str) -> None:
         self.group = f"conll2012/{document}"
@@ -214,7 +214,7 @@ class _PartBuilder(DocumentBuilder):
         super().end_sentence()
         self.rows = 0
 
-    def document(self) -> tuple[Document, Lost]:
+    def document(self) -> tuple[Document, Unusable]:
         self.end_sentence()
         self._check_columns()
         pairs, unbalanced, _ = pair_brackets(self.brackets)

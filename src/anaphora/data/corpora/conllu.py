@@ -1,12 +1,12 @@
 """Reader of CoNLL-U with coreference as `Entity=` brackets in MISC, the format of CorefUD and OntoGUM.
 
 `(e12-person-1-` opens a mention of entity e12 before the word, `e12)` closes one after it, and `(e3-person-1-)` does
-both; a cell may hold several brackets. `entity_brackets` decides what each part of a bracket is.
+both; a cell may hold several brackets, which `entity_brackets` parses.
 
 A line with an id like 3-4 is a multiword token, written as its syntactic words without spaces; other words are followed
 by a space unless MISC has `SpaceAfter=No`. A line with an id like 8.1 is an empty node, which is not part of the text;
 a mention of empty nodes alone is dropped. A trace such as *pro* counts as an empty node, although its id is that of a
-word. If a sentence has a line `# text =` and no placeholders, its words must match this text.
+word. If a sentence has a line `# text =` and no placeholders for words, its words must match this text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from unicodedata import normalize
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
-from anaphora.data.corpora.coreference import EMPTY_NODE, UNBALANCED, Document, DocumentBuilder, Lost, Mention
+from anaphora.data.corpora.coreference import EMPTY_NODE, UNBALANCED, Document, DocumentBuilder, Mention, Unusable
 from anaphora.data.corpora.division import read_lines
 from anaphora.data.corpora.entity_brackets import (
     HEAD_FIELDS,
@@ -50,10 +50,10 @@ _SHOWN_BEFORE, _SHOWN_AFTER = 20, 40
 _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 
 
-def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Lost]]:
-    """Yield (document, annotations that cannot become a mention) for each document of a file.
+def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Unusable]]:
+    """Yield (document, annotations that cannot be used as mentions) for each document of a file.
 
-    `corpus` is the value of the factor `corpus`, and the beginning of the document's name.
+    `corpus` is the value of the factor (attribute) `corpus`, and the beginning of the document's name.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.
@@ -66,7 +66,7 @@ def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tupl
 
 
 def _builders(path: Path, language: str) -> list[_ParsedDocumentBuilder]:
-    """Return a builder for each document of a file, filled with the document's lines."""
+    """Return a builder for each document of a file, to which the document's lines have been added."""
     builders: list[_ParsedDocumentBuilder] = []
     fields: BracketFields | None = None
     has_new_fields = False
@@ -148,9 +148,8 @@ def _check_attributes(where: str, attributes: Sequence[str]) -> None:
 def _check_text(where: str, text: str, words: str, traces: Sequence[str]) -> None:
     """Check that the text in `# text =`, if any, equals the text of the words.
 
-    Repeated spaces, traces and the Unicode form of letters (NFC or NFD) may differ.
-
-    The error message shows both texts around the first difference.
+    Repeated spaces, traces and the Unicode form of letters (NFC or NFD) may differ. The error message shows both texts
+    around the first difference.
     """
     text, words = (normalize("NFC", " ".join(each.split())) for each in (text, words))
     if text != words:
@@ -185,7 +184,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         self._governors: list[tuple[str, str, int | None]] = []  # location, HEAD and word index of each of its rows
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the declared names of the parts of brackets.
+        """Set the declared names of the fields of brackets.
 
         Raises:
             UserError: the declaration is not above the first sentence of the document.
@@ -204,7 +203,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         blank = "SpaceAfter=No" not in more
         coreference = [each.partition("=")[2] for each in more if each.startswith("Entity=")]
         if _MULTIWORD_ID.fullmatch(identity):
-            self._written_word(where, identity, blank, bool(coreference))
+            self._begin_multiword_token(where, identity, blank, bool(coreference))
             return
         row = len(self.words_before) - 1
         if not _EMPTY_ID.fullmatch(identity):
@@ -217,8 +216,8 @@ class _ParsedDocumentBuilder(DocumentBuilder):
             if name in _SPLIT_ATTRIBUTES:
                 self.plural |= {(row, link.partition("<")[2].partition(":")[0]) for link in links.split(",")}
 
-    def _written_word(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
-        """Begin a multiword token, which must not have a mention of its own."""
+    def _begin_multiword_token(self, where: str, identity: str, blank: bool, has_mention: bool) -> None:
+        """Begin a multiword token (a line with an id like 3-4), which must not have mention brackets itself."""
         first, _, last = identity.partition("-")
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
@@ -265,7 +264,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         super().end_sentence()
 
     def _sentence_heads(self) -> Iterable[int]:
-        """Yield the head of each word of a parsed sentence: its index in the document, -1 for a root.
+        """Yield the syntactic head of each word of a parsed sentence, as its index in the document; -1 for a root.
 
         Traces are skipped; a word whose head is a trace gets the head of that trace.
         """
@@ -287,10 +286,11 @@ class _ParsedDocumentBuilder(DocumentBuilder):
             governor = words[parent] if parent >= 0 else None
             yield -1 if governor is None else governor
 
-    def document(self, corpus: str, undeclared: int) -> tuple[Document, Lost]:
-        """Return the document, and (name, reason) of each annotation that cannot become a mention (`Lost`).
+    def document(self, corpus: str, undeclared: int) -> tuple[Document, Unusable]:
+        """Return the document, and (name, reason) of each annotation that cannot be used as a mention.
 
-        Without `# global.Entity`, the part of a bracket with the index `undeclared` is the entity.
+        If no line `# global.Entity` declares the fields of a bracket, the field at index `undeclared` is the entity's
+        id.
         """
         self.end_sentence()
         holds_place = placeholders(self.words, self.tags)
@@ -331,7 +331,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         )
 
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
-        """Return the index of the head word that a bracket gives in one of the named fields.
+        """Return the index of the head word that the field of a bracket with one of the `names` gives.
 
         The result is None if the bracket gives no head word, or if the head is an empty node or a trace.
         """

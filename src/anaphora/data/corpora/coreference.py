@@ -1,7 +1,8 @@
-"""Conversion of documents with coreference annotation to Examples, each with a mention whose antecedent is sought.
+"""Conversion of documents with coreference annotation to examples: one for each mention with an antecedent.
 
-A document is cut into passages. A head word represents each mention, so that nested mentions do not overlap; the
-factors hold the whole mentions (`extents_of`). The earlier mentions of an entity are one candidate.
+Documents are split into passages. Each mention is represented by its head word, so that nested mentions do not overlap;
+the factors (attributes) of an example have the spans of whole mentions (`extents_of`). All earlier mentions of an
+entity in the passage form one candidate.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ class Mention(NamedTuple):
 def unparsed_mention(
     words: Sequence[str], tags: Sequence[Sequence[str]], first: int, end: int, entity: str, language: str
 ) -> Mention:
-    """Return the mention of the words from `first` to `end` (exclusive).
+    """Build a mention of the words from `first` to `end` (exclusive) in a document without parse trees.
 
-    Its head word and form (one of `FORMS`, such as "pronoun") are inferred, without a parse, from words and tags.
+    Its head word and form (one of `FORMS`, such as "pronoun") are inferred from words and tags.
     """
     head = first + unparsed_head(words[first:end], tags[first:end], language)
     return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
 
 
-Lost = list[tuple[str, str]]  # (location, reason) of each annotation of a file that cannot become a mention
+Unusable = list[tuple[str, str]]  # (location, reason) of each annotation that cannot be used as a mention
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,10 @@ class DocumentBuilder:
         blank: Sequence[bool],
         factors: Mapping[str, str],
         group: str = "",
-    ) -> tuple[Document, Lost]:
-        """Return the document and its annotations that cannot become a mention (`Lost`).
+    ) -> tuple[Document, Unusable]:
+        """Build the document; return it with (name, reason) of each annotation that cannot be used as a mention.
 
-        A document without brackets counts as one such annotation.
+        If the document has no brackets, this list has a single entry that says so.
         """
         sentences = [start for start in self.sentences if start < len(self.words)]
         left_out = placeholders(self.words, self.tags)
@@ -126,23 +127,23 @@ def read_documents(
     settings: CoreferenceCorpus,
     files: Sequence[Path],
     official: Mapping[Path, str],
-    documents: Callable[[Path], Iterator[tuple[Document, Lost]]],
+    documents: Callable[[Path], Iterator[tuple[Document, Unusable]]],
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples of files by split and a report on dropped mentions; each `Document.group` stays in one split.
 
     Of several documents with the same name and words, only the first is used. A mention is dropped if it has no
     antecedent in its passage, shares its head word with a shorter mention or its words with another, crosses the end of
-    a passage, or is in a passage with placeholders. The report also counts annotations that cannot become a mention
-    (`Lost`).
+    a passage, or is in a passage with placeholders for words.
 
     Args:
         official: official splits by file; mentions of other files are dropped. If empty, groups are split at random.
-        documents: function that returns the documents of a file, each with its `Lost` annotations.
+        documents: function that returns the documents of a file, each with the annotations that cannot be used as
+            mentions, which the report includes.
 
     Raises:
         UserError: a document is not in the language of the settings.
     """
-    dropped: Lost = []
+    dropped: Unusable = []
     known: set[tuple[str, int]] = set()
     splits: dict[str, list[Example]] = {split: [] for split in SPLITS}
     unassigned: list[Example] = []
@@ -172,8 +173,8 @@ def read_documents(
 def passages(document: Document, most: int) -> Iterator[tuple[int, int]]:
     """Yield the spans of word indices, end exclusive, of consecutive passages that cover a document.
 
-    A passage consists of as many whole sentences as fit into `most` words; a longer sentence is cut after every `most`
-    words, and the next passage begins with the rest of it.
+    A passage consists of as many whole sentences as fit into `most` words. A longer sentence is cut after every `most`
+    words, and what remains of it begins the next passage.
     """
     ends = [*document.sentences[1:], len(document.words)]
     start = reached = 0
@@ -246,10 +247,10 @@ def mention_questions(document: Document, most: int) -> Iterator[tuple[Mention, 
 def _mentions_in_passages(
     document: Document, most: int, dropped: list[tuple[str, str]]
 ) -> Iterator[tuple[_Passage, Mention, list[Mention]]]:
-    """Yield (passage, mention, earlier mentions), ordered by head, for the mentions of passages without placeholders.
+    """Yield (passage, mention, earlier mentions) for the mentions of passages without placeholders for words.
 
-    The earlier mentions are those in the passage with an earlier head word, except mentions inside the mention itself.
-    Mentions that are not yielded are appended to `dropped`, with the reason.
+    The mentions are ordered by head word. The earlier mentions are those in the passage with an earlier head word,
+    except mentions inside the mention itself. Mentions that are not yielded are appended to `dropped`, with the reason.
     """
     shortest_last = sorted(document.mentions, key=lambda each: (each.first - each.end, -each.first))
     kept = {mention.head: mention for mention in shortest_last}
@@ -279,7 +280,7 @@ def _mentions_in_passages(
 def extents_of(example: Example) -> tuple[Span, tuple[tuple[Span, ...], ...]]:
     """Return the character spans of the whole mentions of an example: of the pronoun, and of each candidate.
 
-    Without the factor `extent`, they are the example's own spans, which then are not head words.
+    The example's own spans, which may cover only head words, are returned if it has no factor (attribute) `extent`.
     """
     if "extent" not in example.factors:
         return example.pronoun, example.candidates

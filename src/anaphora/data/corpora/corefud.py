@@ -9,7 +9,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
 from anaphora.data.corpora.conllu import documents_of
-from anaphora.data.corpora.coreference import Document, Lost, read_documents
+from anaphora.data.corpora.coreference import Document, Unusable, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.example import Example
 from anaphora.settings.data import SPLITS, CorefUd, OntoGum
@@ -28,12 +28,11 @@ ORIGINS = {
 def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
-    In a folder, files whose names end in train, dev or test are the splits, and the mentions of other files are
-    dropped. A folder without such files, or a single file, is split at random. Documents of CorefUD must be in
-    `data.language`.
+    In a folder, files whose names end in train, dev or test give the splits; the mentions in other files are dropped. A
+    folder without such files, or a single file, is split at random. Documents of CorefUD must be in `data.language`.
     """
 
-    def documents(path: Path) -> Iterator[tuple[Document, Lost]]:
+    def documents(path: Path) -> Iterator[tuple[Document, Unusable]]:
         if isinstance(settings, OntoGum):
             return _with_genres(documents_of(path, "ontogum"))
         return documents_of(path, "corefud", settings.language)
@@ -43,10 +42,9 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the CoNLL-U files at `data.path`, and the splits according to their names.
+    """Return the CoNLL-U files at `data.path`, and the split of each file whose name ends in train, dev or test.
 
-    If `data.path` is a folder, the split of each file whose name ends in train, dev or test, such as "en-train.conllu",
-    is returned; subfolders are not searched. A single file has no split.
+    An example is "en-train.conllu". Subfolders are not searched. If `data.path` is a file, it has no split.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():
@@ -58,8 +56,8 @@ def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
     return files, {file: split for file, end in ends.items() for split in SPLITS if end.endswith(split)}
 
 
-def _with_genres(documents: Iterator[tuple[Document, Lost]]) -> Iterator[tuple[Document, Lost]]:
-    """Add the factor `genre`, the second part of a document's name, such as "news" in GUM_news_mill; "" if absent."""
+def _with_genres(documents: Iterator[tuple[Document, Unusable]]) -> Iterator[tuple[Document, Unusable]]:
+    """Yield the documents with the factor (attribute) `genre`, such as "news" for the document GUM_news_mill."""
     for document, lost in documents:
         genre = [*document.name.partition("/")[2].split("_"), ""][1]
         yield replace(document, factors={**document.factors, "genre": genre}), lost

@@ -1,4 +1,4 @@
-"""Types and functions shared by the corpus readers: input files, licences, reports, spans, and splits by group."""
+"""Functions shared by the corpus readers: input files, licences, reports, occurrences of words, and splits by group."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Splits: TypeAlias = "Mapping[str, Sequence[Example]] | Mapping[str, Sequence[Tex
 
 @dataclass(frozen=True)
 class Origin:
-    """Files that a reader needs, and their licence."""
+    """Description of the files that a reader needs, and their licence."""
 
     files: str  # description of the file or folder that `data.path` may name, for messages
     licence: str = ""  # as its source states it, in the words of docs/corpora.md; "" for a user's own files
@@ -42,7 +42,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class ReadingReport:
-    """Number of rows of a corpus, and the dropped rows; a row is an item, mention or paragraph."""
+    """Number of rows (items, mentions or paragraphs) read from a corpus, and the dropped rows with reasons."""
 
     rows: int  # including dropped ones
     dropped: tuple[tuple[str, str], ...] = ()  # (location, reason) of each
@@ -95,7 +95,7 @@ def path_digest(path: Path) -> str:
 
 
 def digests_of(files: Mapping[str, Path]) -> bytes:
-    """Return the names of files, each with the hash of its content.
+    """Return bytes that identify files: the name and the content hash of each file.
 
     Raises:
         UserError: a file cannot be read.
@@ -208,7 +208,7 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
 def check_one_split(
     first_of: dict[tuple[str, str], tuple[str, str | None]], where: str, name: str, value: str, split: str | None
 ) -> None:
-    """Check that a row is in the same split as the first row with the same group or the same minimal pair.
+    """Check that a row is in the same split as earlier rows with the same group or the same minimal pair.
 
     Args:
         first_of: location and split of the first row with each (name, value); a new (name, value) is added.
@@ -218,7 +218,7 @@ def check_one_split(
         split: split of the row.
 
     Raises:
-        UserError: the first row is in another split.
+        UserError: the first row with this value is in another split.
     """
     earlier, its_split = first_of.setdefault((name, value), (where, split))
     if value and split != its_split:
@@ -269,8 +269,8 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 def origin_of(settings: Data) -> Origin:
     """Return a description of the files that `data.path` may name, and their licence.
 
-    Both are "" for a generated corpus, and for a corpus that is registered from outside the package, since its reader
-    may be based on a built-in one, but need other files.
+    Both are "" for a generated corpus. They are also "" for a corpus that is registered from outside the package, whose
+    reader may be based on a built-in one but need other files.
     """
     module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))

@@ -38,7 +38,7 @@ def read(settings: Dpr) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield (location, block) for every block of a file; check that the blocks of a pair have the same candidates."""
+    """Yield (location, item) for every block; check that both items of a minimal pair have the same candidates."""
     items = list(four_line_items(path))
     for (_, one), (where, other) in zip(items[::2], items[1::2], strict=False):
         first, second = ({name.lower() for name in row["names"]} for row in (one, other))
@@ -91,9 +91,9 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """Build an example from an item (`four_line_items`) whose sentence has [MASK] in place of the pronoun.
+    """Build an example from an item of `four_line_items` in whose sentence [MASK] stands for the pronoun.
 
-    In the text of the example, [MASK] is replaced by `BLANK`.
+    In the text of the example, "_" replaces [MASK].
     """
     if row["text"].count(_MASK) != 1:
         raise UserError(f"sentence: {row['text'][:60]!r} must hold {_MASK} once")

@@ -1,8 +1,8 @@
-"""Brackets around mentions, such as `Entity=(e12-person-1-` of CoNLL-U, and the part of a bracket that is the entity.
+"""Parsing of the brackets around mentions in CoNLL-U, such as `Entity=(e12-person-1-`, and of their fields.
 
-A line `# global.Entity = eid-etype-head-other` declares the parts, and is checked against the brackets. Files without
-it, such as GUM before version 8, are supported only if the brackets show which part is the entity
-(`undeclared_entity`). Otherwise a `UserError` names the bracket.
+A line `# global.Entity = eid-etype-head-other` declares the hyphen-separated fields, and is checked against the
+brackets. If a file lacks this line, as GUM before version 8, the field with the entity's id is inferred from the
+brackets (`undeclared_entity`). If they do not show it, a `UserError` names the first bracket.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from anaphora.base.errors import UserError
 from anaphora.data.corpora.word_classes import word_set
 
 ENTITY_TYPES = word_set("abstract animal event object organization person place plant quantity substance time")
-"""Entity types of GUM, which stand next to the entity in a bracket: person-1, or 1-person."""
+"""Entity types of GUM, which stand next to the entity's id in a bracket: person-1, or 1-person."""
 
 HEAD_FIELDS, SPAN_FIELDS = ("head",), ("minspan", "min")
-"""Names of the parts that give the head word, and of those that give the minimal span, which lists the head first."""
+"""Names of the fields with the head word, and of those with the minimal span, which lists the head word first."""
 
 _ENTITY_FIELDS = ("eid", "grp")
-_FREE_FIELDS = ("identity", "other")  # parts that may contain hyphens if they are last
+_FREE_FIELDS = ("identity", "other")  # fields that may contain hyphens if they are last
 _BRACKET = re.compile(r"\([^()]+\)?|[^()]+\)")
 _PIECE = re.compile(r"(.*)\[(\d+)/(\d+)\]")
 _EXAMPLE = "# global.Entity = eid-etype-head-other"
@@ -33,7 +33,7 @@ class Bracket:
 
     where: str  # file and line
     row: int  # index of the token's row in the document, from 0, empty nodes included
-    parts: tuple[str, ...]  # the hyphen-separated parts of the bracket's content
+    parts: tuple[str, ...]  # the hyphen-separated fields of the bracket
     opens: bool  # whether a mention begins at the row
     closes: bool  # whether a mention ends at the row
 
@@ -41,11 +41,11 @@ class Bracket:
         return f"{'(' * self.opens}{'-'.join(self.parts)}{')' * self.closes}"
 
     def entity(self, place: int) -> str:
-        """Return the entity, which is the part at index `place`, or the only part of a closing bracket."""
+        """Return the entity's id, which is the field at index `place`, or the only field of a closing bracket."""
         return self.parts[place if self.opens or len(self.parts) > 1 else 0]
 
     def has_part(self, place: int) -> bool:
-        """Return whether the part at index `place` exists; a single part of a closing bracket is always the entity."""
+        """Return whether the field at index `place` exists, or this is a closing bracket with the entity's id alone."""
         return place < len(self.parts) or (not self.opens and len(self.parts) == 1)
 
 
@@ -54,21 +54,21 @@ Brackets = Sequence[Bracket | None]  # brackets in the order of the file, with N
 
 @dataclass(frozen=True)
 class BracketFields:
-    """Declaration `# global.Entity` of the parts of a bracket."""
+    """Names of the fields of a bracket, as declared in a line `# global.Entity`."""
 
     where: str  # file and line
-    names: tuple[str, ...]  # of the parts of an opening bracket, in lower case
-    entity: int  # index of the part that is the entity
+    names: tuple[str, ...]  # of the fields of an opening bracket, in lower case
+    entity: int  # index of the field with the entity's id
 
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
-        """Return the row number of the head within the mention, from 1, as given in the mention's opening bracket.
+        """Return the row of a mention's head word, counted from 1 within the mention, as its opening bracket gives it.
 
-        The number is read from the part that has one of the `names`. If this part is a list, such as `minspan`, the
-        first number in the list is returned. The result is 0 if no part with these names is declared, or if all such
-        parts are empty.
+        The number is read from the field that has one of the `names`. If this field is a list, such as `minspan`, the
+        first number in the list is returned. The result is 0 if no field with these names is declared, or if all such
+        fields are empty.
 
         Raises:
-            UserError: such a part is neither empty nor a number from 1.
+            UserError: such a field is neither empty nor a number from 1.
         """
         for name in names:
             place = self.names.index(name) if name in self.names else len(bracket.parts)
@@ -84,7 +84,7 @@ class BracketFields:
 
 
 def parse_fields(where: str, written: str) -> BracketFields:
-    """Parse the content of a declaration `# global.Entity = eid-etype-head-other` of CoNLL-U."""
+    """Parse a declaration of bracket fields in CoNLL-U, such as "eid-etype-head-other" after `# global.Entity =`."""
     names = tuple(name.strip().lower() for name in written.split("-"))
     for name in _ENTITY_FIELDS:
         if name in names:
@@ -93,7 +93,7 @@ def parse_fields(where: str, written: str) -> BracketFields:
 
 
 def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
-    """Parse the brackets of a row, the value of `Entity=`."""
+    """Parse the brackets in the value of a row's attribute `Entity=`."""
     found = _BRACKET.findall(written)
     if "".join(found) != written or not found:
         raise UserError(f"{where}, Entity: {written[:60]!r} must be made of (e1-..., e1) and (e1-...)")
@@ -105,11 +105,12 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
 def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Bracket, Bracket, str]], int, int]:
     """Pair each closing bracket with the latest open bracket of its entity in the same sentence.
 
-    The part at index `entity` of a bracket is the entity. Discontinuous mentions, such as `e5[1/2]`, give no pair.
+    The field at index `entity` of a bracket is the entity's id. Discontinuous mentions, such as `e5[1/2]`, give no
+    pair.
 
     Returns:
         (opening bracket, closing bracket, entity) of each mention, ordered by closing bracket; and the numbers of
-        unmatched brackets and of discontinuous mentions.
+            unmatched brackets and of discontinuous mentions.
     """
     pairs: list[tuple[Bracket, Bracket, str]] = []
     unbalanced = in_pieces = 0
@@ -138,14 +139,14 @@ def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Brack
 
 
 def undeclared_entity(brackets: Brackets) -> int:
-    """Infer which part of a bracket is the entity, for a file without a declaration, and return the index of this part.
+    """Infer which field of a bracket is the entity's id, for a file without a declaration, and return its index.
 
-    With this part as the entity, every closing bracket must have an opening bracket of the same entity, and vice versa.
-    If brackets have several parts, the part must also be next to one of GUM's entity types; without such types, at
-    least one mention must have separate opening and closing brackets.
+    If this field is the id, every closing bracket must have an opening bracket of the same entity, and vice versa. If
+    brackets have several fields, the field must also be next to one of GUM's entity types; without such types, at least
+    one mention must have separate opening and closing brackets.
 
     Raises:
-        UserError: no part, or more than one part, meets these conditions.
+        UserError: no field, or more than one field, meets these conditions.
     """
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
     closing = [bracket for bracket in brackets if bracket is not None and not bracket.opens]
@@ -166,11 +167,11 @@ def undeclared_entity(brackets: Brackets) -> int:
 
 
 def check_fields(brackets: Brackets, fields: BracketFields) -> None:
-    """Check the declared parts against the brackets of a document.
+    """Check the declared fields against the brackets of a document.
 
     Raises:
-        UserError: a bracket has the wrong number of parts, or another part than the declared one seems to be the
-            entity: it is next to an entity type, or leaves fewer brackets unmatched.
+        UserError: a bracket has the wrong number of fields, or another field than the declared one seems to be the
+            entity's id: it is next to an entity type, or leaves fewer brackets unmatched.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -199,16 +200,16 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
-    """Return the number of unmatched brackets with the entity at index `place`; all if a bracket lacks this part."""
+    """Count the unmatched brackets if the field at `place` is the entity's id; all brackets if one lacks this field."""
     if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(brackets, place)[1]
 
 
 def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
-    """Return the index, 0 or 1, of the part that is next to an entity type in every opening bracket.
+    """Return the index, 0 or 1, of the field that is next to an entity type in every opening bracket.
 
-    None unless exactly one of the first two parts is an entity type in all of them.
+    The result is None unless exactly one of the first two fields is an entity type in all of them.
     """
     pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
     if not pairs or len(pairs) < len(opening):

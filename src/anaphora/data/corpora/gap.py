@@ -23,8 +23,8 @@ def read(settings: Gap) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; rows with the same text share a group.
 
     In a folder, gap-development.tsv is divided into train and dev at random, and gap-validation.tsv, if present, is the
-    test split. On the Hugging Face Hub, the split "train" takes the place of the former file and the split "validation"
-    that of the latter. Without the latter, as in a single file, the rows are split at random.
+    test split. On the Hugging Face Hub, the splits "train" and "validation" take the place of these files. If there is
+    only one file or split, its rows are divided into train, dev and test at random.
     """
     development, validation = train_and_test_rows(
         *(settings.path, ORIGIN.files, lambda folder: folder / DEVELOPMENT, VALIDATION),
@@ -63,9 +63,9 @@ def _is_true(row: Row, field: str) -> bool:
 
 
 def _mentions(first: str, second: str, text: str, pronoun: Span, marked: list[Span]) -> tuple[tuple[Span, ...], ...]:
-    """Return the mentions of both names: the marked spans and, if the names differ, all other occurrences.
+    """Return the mentions of both names: the marked spans and, if the names differ, all other occurrences of each name.
 
-    Those inside the pronoun or another mention are left out; the longer name is searched first.
+    Occurrences inside the pronoun or inside another mention are left out; the longer name is searched first.
     """
     mentions = [[marked[0]], [marked[1]]]
     if first != second:

@@ -24,7 +24,7 @@ ORIGIN = Origin(files="knowref_test.json", licence="CC BY-SA 3.0")
 def read(settings: Knowref) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; items made from one original sentence share a group.
 
-    The factor `names` is "original" or, if the sentence differs from the original one, "exchanged".
+    The factor (attribute) `names` is "original" or, if the sentence differs from the original one, "exchanged".
     """
     return reading.read_examples(settings, _example, _items(existing_path(settings.path, ORIGIN.files)))
 

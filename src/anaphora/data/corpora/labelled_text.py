@@ -1,8 +1,8 @@
 """Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the Hugging Face Hub.
 
-Rows without a label or text, texts with placeholders for words, and repeated training texts are dropped. So are dev
-texts that also occur in test, and training texts that also occur in dev or test; in ChnSentiCorp, a quarter of the dev
-texts also occur in train.
+Dropped are rows without a label or text, texts with placeholders for words, repeated training texts, dev texts that
+also occur in test, and training texts that also occur in dev or test; in ChnSentiCorp, a quarter of the dev texts also
+occur in train.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         UserError: a file or column is missing, a value is not allowed (the message names file, line, field and value),
             a group (texts that must stay in one split) is in two splits, or no text has a label.
     """
-    rows_by_split = _one_class_for_each_number(_rows_by_split(settings))
+    rows_by_split = _with_unified_numbers(_rows_by_split(settings))
     first_of: dict[tuple[str, str], tuple[str, str | None]] = {}
     for split, rows in rows_by_split.items():
         for row in rows:
@@ -114,10 +114,10 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
 
 
 def _sources(settings: LabelledText) -> list[tuple[Path, str, str | None]]:
-    """Return (path, split, label) of each file; the label is None unless the file's name implies it for all rows.
+    """Return (path, split, label) of each file; the label is None unless the file's name gives it for all rows.
 
-    A single file, and both files of rotten_tomatoes, are "train". In other folders, the first file of each split is
-    used, in the order of `_SPLIT_NAMES` and `_SUFFIXES`.
+    A single file, and both files of rotten_tomatoes, have the split "train". In other folders, one file is used for
+    each split: the first that exists, in a fixed order of names and suffixes.
     """
     path = division.existing_path(settings.path, _origin(settings).files)
     if not path.is_dir():
@@ -170,12 +170,12 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
     return rows_by_split
 
 
-def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
-    """Return all rows, with labels for the same whole number, such as "1", "1.0" and "1.00", in one spelling.
+def _with_unified_numbers(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
+    """Return all rows, with one spelling for labels that are the same whole number, such as "1", "1.0" and "1.00".
 
-    The spelling is "1", with one exception: it is "1.0" if no row has the label "1" and some labels have a fraction,
-    such as "1.5". Labels with a fraction are not changed: "1.5" and "1.50" may be two numbered sections. Labels such as
-    "1.0" occur because pandas writes whole numbers in this form if some rows have no label.
+    The spelling is "1", unless no row has the label "1" and some labels have a fraction, such as "1.5"; then it is
+    "1.0". Labels with a fraction are not changed: "1.5" and "1.50" may be two numbered sections. Labels such as "1.0"
+    occur because pandas writes whole numbers in this form if some rows have no label.
     """
     labels = {row.label or "" for rows in rows_by_split.values() for row in rows}
     decimals = {label: match.groups() for label in labels if (match := _DECIMAL.fullmatch(label))}
@@ -194,8 +194,8 @@ def _one_class_for_each_number(rows_by_split: Mapping[str, Sequence[_Row]]) -> d
 def _divided(rows: Sequence[_Row], split: str, *, is_named: bool) -> dict[str, list[_Row]]:
     """Return the rows of a file by split.
 
-    If the rows have a column `split`, this column gives the split of each row. Otherwise all rows have the split of the
-    file, which is `split`. If the name of the file gives its split (`is_named`), the column must not contradict it.
+    If the rows have a column `split`, this column gives the split of each row. Otherwise all rows have the split
+    `split` of the file. If the name of the file gives its split (`is_named`), the column must not contradict it.
     """
     if all(row.split is None for row in rows):
         return {split: list(rows)}
@@ -269,8 +269,8 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
 def _is_header(cells: Sequence[str]) -> bool:
     """Return whether the cells of a line are the header of a table.
 
-    This is so if no cell occurs twice, and if either all cells are known column names, or the cells include the name of
-    a text column and the name of the label column.
+    A header has no cell twice. Either all cells are known column names, or the cells include the name of a text column
+    and the name of the label column.
     """
     has_both = _LABEL in cells and not set(_TEXT).isdisjoint(cells)
     return (has_both or set(cells) <= _HEADER) and len(set(cells)) == len(cells)

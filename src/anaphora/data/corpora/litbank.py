@@ -1,9 +1,9 @@
 """Reader of LitBank (Bamman et al. 2020): coreference in English novels, <id>_<title>_brat.txt and .ann.
 
-The text has one sentence per line, with spaces between words. Rows of .ann, separated by tabs, are MENTION, id, first
-sentence, first word, last sentence, last word (counted from 0, inclusive), words, entity type, and PRON, PROP or NOM;
-COREF, mention id, entity; and COP or APPOS with two mention ids, for mentions that describe each other. Head words
-follow the rule of `head_word`.
+The .txt file has one sentence per line, with spaces between words. The .ann file has tab-separated rows: MENTION, id,
+first sentence, first word, last sentence, last word (counted from 0, inclusive), words, entity type, and PRON, PROP or
+NOM; COREF, mention id, entity; and COP or APPOS with two mention ids, for mentions that describe each other. Head words
+are not annotated; `head_word` finds them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.translation import N_
-from anaphora.data.corpora.coreference import NO_LAYER, Document, Lost, Mention, read_documents
+from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, Unusable, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
 from anaphora.data.corpora.word_classes import head_word, placeholders
 from anaphora.data.example import Example
@@ -33,8 +33,9 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a book stays in one split.
 
-    Books are split at random. Mentions without an entity are dropped, and a book without mentions counts as a dropped
-    mention. If `seen_in` is set, the factor `seen` is "yes" for the books in this list and "no" for others.
+    Books are split at random. Mentions without an entity are dropped; a book without mentions is reported as one
+    dropped mention. If `seen_in` is set, the factor (attribute) `seen` is "yes" for the books in this list and "no" for
+    others.
     """
     seen = None
     if settings.seen_in is not None:
@@ -43,7 +44,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """Return the files at `data.path` by relative path; if `data.seen_in` is set, its file has the key "seen_in"."""
+    """Return the files at `data.path`, keyed by relative path, and the file of `data.seen_in`, if set, as "seen_in"."""
     books = files_below(existing_path(settings.path, ORIGIN.files))
     if settings.seen_in is None:
         return books
@@ -63,7 +64,7 @@ def _annotations(settings: LitBank) -> list[Path]:
     return annotations
 
 
-def _document(path: Path, seen: frozenset[str] | None) -> tuple[Document, Lost]:
+def _document(path: Path, seen: frozenset[str] | None) -> tuple[Document, Unusable]:
     sentences = [line.split() for line in read_lines(path.with_suffix(".txt"))]
     starts = [0, *accumulate(map(len, sentences[:-1]))]
     mentions: dict[str, tuple[int, int, str]] = {}

@@ -1,4 +1,4 @@
-"""Reader of Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented and without spans.
+"""Reader of Mandarinograd (Bernard and Han 2020): Chinese Winograd schemas, segmented, without character offsets.
 
 The file is a tab-separated table with the Mandarin columns of the Parallel Winograd Schemata: orig_id (shared by the
 two rows of a schema), sentence_man (words separated by spaces), snippet_man (the question), answer1_man, answer2_man
@@ -78,7 +78,7 @@ def _answer(written: str) -> list[str]:
 
 
 def _joined(words: list[str]) -> tuple[str, list[Span]]:
-    """Return the sentence without spaces, except between ASCII letters or digits, and the span of each word."""
+    """Join words without spaces, except between ASCII letters or digits; return the sentence and each word's span."""
     text, spans = "", []
     for word in words:
         if text and text[-1].isascii() and text[-1].isalnum() and word[0].isascii() and word[0].isalnum():
@@ -89,7 +89,7 @@ def _joined(words: list[str]) -> tuple[str, list[Span]]:
 
 
 def _occurrences(wanted: list[str], words: list[str], spans: list[Span]) -> list[Span]:
-    """Return the spans of the places where the wanted words follow one another in a sentence.
+    """Return the spans in which a sentence contains the wanted words, one after the other.
 
     The first wanted word may also be the end of a longer Chinese word.
     """

@@ -56,7 +56,7 @@ def _offline_if_unreachable() -> Iterator[None]:
 
 
 def _hub_rows(path: str, instead: str) -> dict[str, list[tuple[str, Row]]]:
-    """Return the rows of a hub data set by split, as ("hf://owner/name, train row 1", row) pairs.
+    """Return (location, row) for each row of a hub data set, by split; a location is "hf://owner/name, train row 1".
 
     Indices of class labels become names, and -1 becomes None.
     """
@@ -79,10 +79,11 @@ def _hub_rows(path: str, instead: str) -> dict[str, list[tuple[str, Row]]]:
 def train_and_test_rows(
     path: str, files: str, train: Callable[[Path], Path], test: str, rows: Callable[[Path], Iterator[tuple[str, Row]]]
 ) -> tuple[Iterable[tuple[str, Row]], Iterable[tuple[str, Row]] | None]:
-    """Return the (location, row) pairs of a corpus's training part, and of its public test part (None if missing).
+    """Return the (location, row) pairs of a corpus's training part, and those of its test part (None if missing).
 
-    On the Hugging Face Hub these are the splits "train" and "validation". A single file is the training part; in a
-    folder, `train` returns the training file. `files` describes the needed files in error messages.
+    On the Hugging Face Hub, these parts are the splits "train" and "validation". In a folder, `train` returns the path
+    of the training file, and `test` is the name of the test file. A single file is the training part. `files` describes
+    the needed files in error messages.
 
     Raises:
         UserError: the data set cannot be loaded, or the file, the folder or its training file is missing.

@@ -1,9 +1,10 @@
 """Reader of plain text: .txt, .jsonl and wikitext, plain or gzipped, or from the Hugging Face Hub.
 
-In a .txt file, each block of lines between blank lines is a Text of one paragraph; in other formats, each line of a
-Text is a paragraph. In .jsonl and on the Hub, each row is a Text, with `text` and an optional `title`. In wikitext
-(Merity et al. 2017), each article is a Text: titles are written as " = Title = " between empty lines, headings with
-more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes `UNKNOWN_WORD`.
+In a .txt file, each block of lines between blank lines is a document of one paragraph; in other formats, each line of a
+document is a paragraph. In .jsonl and on the Hub, each row is a document, with `text` and an optional `title`. In
+wikitext (Merity et al. 2017), each article is a document: titles are written as " = Title = " between empty lines,
+headings with more equals signs, and hyphens and number punctuation as " @-@ ", " @,@ ", " @.@ "; <unk> becomes
+`UNKNOWN_WORD`.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _WIKITEXT_MARK = re.compile(r" @([-,.])@ ")
 def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and a report on dropped paragraphs.
 
-    Paragraphs with placeholders, or that share eight consecutive words with the evaluation data in `data.without`, are
-    dropped. Documents without an official split are assigned to splits at random.
+    Paragraphs with placeholders for words, or that share eight consecutive words with the evaluation data in
+    `data.without`, are dropped. Documents without an official split are assigned to splits at random.
 
     Raises:
         UserError: a file cannot be read, or no text is left.
@@ -62,7 +63,7 @@ def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], R
 
 
 def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
-    """Return the local files at `data.path` and `data.also` by path, in order.
+    """Return the local files at `data.path` and `data.also`, keyed by path, in this order.
 
     Raises:
         UserError: a path does not exist, or has no file of a known format.
@@ -72,9 +73,9 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
 
 
 def _files_of(name: str) -> dict[str, Path]:
-    """Return the files of known formats at a path, keyed by path relative to it, without hidden files.
+    """Return the files of known formats in a folder and its subfolders, keyed by relative path, without hidden files.
 
-    If the path names a file, this is the only file, keyed by its name.
+    If the path names a file, only this file is returned, keyed by its name.
     """
     there = division.files_below(division.existing_path(name, ORIGIN.files))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
@@ -124,9 +125,9 @@ def _format(path: Path) -> str:
 
 
 def _documents(path: Path, place: str) -> Iterator[Text]:
-    """Yield the documents of a file, each with a group of its own.
+    """Yield the documents of a file, each as a group of its own.
 
-    The name of the group consists of `place`, the path of the file in the data folder, and the number of the document.
+    A group is named by `place`, the path of the file in the data folder, and the number of the document.
     """
     match _format(path):
         case ".jsonl":
@@ -188,7 +189,7 @@ def _one_paragraph_a_line(written: list[str]) -> str:
 def _decontaminated(
     where: str, texts: list[Text], without: contamination.EvaluationNgrams
 ) -> tuple[list[Text], list[tuple[str, str]]]:
-    """Remove paragraphs that have placeholders or share eight consecutive words with evaluation data.
+    """Remove paragraphs that have placeholders for words or share eight consecutive words with evaluation data.
 
     Return the remaining texts, and (location, reason) of each removed paragraph.
     """

@@ -97,14 +97,14 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise UserError(
                 f'{where}: {line.strip()!r} is no whole JSON object; write each row as {{"text": ...}} on one line'
             )
-        row = parse_json(line, where, members=partial(_distinct, where))
+        row = parse_json(line, where, members=partial(_object_of_distinct, where))
         if not isinstance(row, dict):
             raise UserError(f'{where}: {line.strip()[:40]!r} must be an object, e.g. {{"text": ...}}, one on each line')
         yield where, row
 
 
-def _distinct(where: str, members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object with the given names and values; raise UserError if two have the same name."""
+def _object_of_distinct(where: str, members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object with the given (name, value) pairs; raise UserError if a name occurs twice."""
     content = dict(members)
     if len(content) < len(members):
         names = [name for name, _ in members]
@@ -188,7 +188,7 @@ def rows_below_header(
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ("file, line 3", cells by column) for every row below the header of a table; empty lines are skipped.
 
-    A row of several lines is located by its last line.
+    The line number of a row that extends over several lines is that of its last line.
 
     Raises:
         UserError: one of `columns` is missing, two columns have the same name, a row has more or fewer cells than the
@@ -235,7 +235,7 @@ def text_of(row: Row, field: str) -> str:
 
 
 def check_words(text: str) -> None:
-    """Raise DroppedRowError if a text has placeholders for its words (`lacks_words`)."""
+    """Raise DroppedRowError if words of a text are replaced by placeholders such as [WORD] (`lacks_words`)."""
     if lacks_words(text):
         raise DroppedRowError(WITHOUT_WORDS)
 
@@ -269,8 +269,8 @@ def without_brackets(sentence: str) -> tuple[str, list[Span]]:
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the mentions of each name: whole words outside the pronoun and outside longer names.
 
-    Each name is searched as written; if absent, without regard to case; if still absent, also with -s or -es added, for
-    plurals and for possessives without an apostrophe.
+    Each name is searched as it is; if it does not occur, in any capitalisation; if it still does not occur, with -s or
+    -es added, for plurals and for possessives without an apostrophe.
 
     Raises:
         DroppedRowError: two names are equal apart from case, or a name is not in the text.
@@ -289,7 +289,7 @@ def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple
 
 
 def _searches(name: str, text: str) -> Iterator[list[Span]]:
-    """Yield the occurrences of a name as written, then in any case, then in any case with -s or -es added."""
+    """Yield the occurrences of a name as it is, then in any capitalisation, then in any with -s or -es added."""
     yield occurrences(name, text)
     lower = text.lower()
     if len(lower) == len(text):  # otherwise its offsets are not those of the text
@@ -308,10 +308,10 @@ def example_of(
     minimal_pair: str = "",
     **factors: str,
 ) -> Example:
-    """Build an example with the factors `corpus`, `form` (lower-case pronoun) and, if the form implies one, `gender`.
+    """Build an example with the factors (attributes) `corpus`, `form` (lower-case pronoun) and, if known, `gender`.
 
-    `mentions` are the spans of each candidate's mentions, in any order, and `right` the indices of the antecedents. A
-    `gender` among `factors` overrides that of the form.
+    `mentions` are the spans of each candidate's mentions, in any order, and `right` the indices of the antecedents. The
+    gender is that of the form unless `factors` has a `gender`.
 
     Raises:
         DroppedRowError: the text has placeholders for its words.
@@ -338,8 +338,8 @@ def in_adjacent_groups(
 ) -> list[Example]:
     """Return copies of a file's examples with `group` and `minimal_pair` set, for files that do not name groups.
 
-    Adjacent examples with the same key (see `questions`) form a group. The first and the second example of a group are
-    a minimal pair if their correct answers differ, likewise the third and the fourth, and so on.
+    Adjacent examples with the same key form a group. The first and the second example of a group are a minimal pair if
+    their correct answers differ, likewise the third and the fourth, and so on.
 
     Args:
         corpus: beginning of the names of all groups and minimal pairs.
@@ -375,8 +375,8 @@ def split_examples(
 ) -> dict[str, list[Example]]:
     """Divide examples into train, dev and test, keeping groups together.
 
-    `test`, if given, is the test split; `train` is divided into the other splits at random, by the shares in the
-    settings.
+    If `test` is given, it is the test split, and `train` is divided into train and dev. Items are divided at random, by
+    the shares in the settings.
     """
     if test is None:
         return split_by_group(train, settings.dev_share, settings.test_share, settings.seed)

@@ -1,4 +1,4 @@
-"""Reader of a user's own examples in a table, .jsonl, .csv or .parquet.
+"""Reader of a user's own examples in a .jsonl, .csv or .parquet file.
 
 The columns are text, language, pronoun [start, end], candidates (a list of [start, end], or of lists of these for
 entities with several mentions) and antecedents (indices of candidates, from 0); group, minimal_pair, factors and split
@@ -51,9 +51,9 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
     for its words are dropped.
 
     Raises:
-        UserError: a row is invalid, the offsets of Chinese texts are in another unit (`_OtherUnits`), only some rows
-            have a split, a group or minimal pair is in two splits, a minimal pair is in two groups although whole
-            groups are assigned to splits or folds at random, or there is no row.
+        UserError: a row is invalid, the offsets of Chinese texts count bytes or other units, only some rows have a
+            split, a group or minimal pair is in two splits, a minimal pair is in two groups although whole groups are
+            assigned to splits or folds at random, or there is no row.
     """
     path = existing_path(settings.path, ORIGIN.files)
     examples: defaultdict[str | None, list[Example]] = defaultdict(list)  # by split
@@ -101,7 +101,7 @@ def read(settings: OwnExamples) -> tuple[dict[str, list[Example]], ReadingReport
 
 
 def _check_labels(example: Example) -> None:
-    """Check the factors `focal`, which must include an antecedent, and `distance`, which must be a number of words."""
+    """Check two factors (attributes): `focal` must include an antecedent, and `distance` must be a number of words."""
     focal, antecedents = example.factors.get("focal"), example.antecedents
     if antecedents and not set(antecedents) & set(example.focal):
         of = one_among([str(number) for number in antecedents])
@@ -120,16 +120,16 @@ class _OtherUnits:
     """Test for offsets of Chinese texts that are not in characters but in another unit, such as bytes.
 
     In Chinese, wrong offsets are hard to detect, since nearly every span covers whole words. The test therefore uses
-    the pronouns, in the rows whose spans differ between characters and another unit. If, in all these rows, the span of
-    the pronoun covers a pronoun in the other unit but not in characters, the file uses this unit.
+    the pronouns in those rows whose spans differ between characters and the other unit. If, in all these rows, the span
+    of the pronoun covers a pronoun in the other unit but not in characters, the file uses the other unit.
     """
 
     def __init__(self) -> None:
-        self._first: dict[str, str] = {}  # message about the first row that fits, by unit
+        self._first: dict[str, str] = {}  # message about the first row whose offsets fit, by unit
         self._refuted: set[str] = set()
 
     def add(self, where: str, example: Example) -> None:
-        """Check in which units the offsets of a row's pronoun cover a Chinese pronoun."""
+        """Record in which units of offsets the span of a row's pronoun covers a Chinese pronoun."""
         text, spans = example.text, example.spans
         if example.language != "zh":
             return
@@ -153,7 +153,7 @@ class _OtherUnits:
                 )
 
     def check(self) -> None:
-        """Check that there is no other unit that fits all rows.
+        """Check that the offsets of the rows do not fit a unit such as bytes better than characters.
 
         Raises:
             UserError: another unit fits all rows; the message shows the first row whose spans differ in this unit.
@@ -195,7 +195,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     Rows without text, which spreadsheets write above the header and at the end, are skipped.
 
     Raises:
-        UserError: the file is not UTF-8, or `rows_below_header` fails.
+        UserError: the file is not UTF-8, or for one of the reasons of `rows_below_header`.
     """
     text = read_text(path)
     reader = csv.DictReader(lines_with_ends(text), delimiter=_delimiter(text), strict=True)
@@ -208,7 +208,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return the first of comma, semicolon (used with decimal commas) and tab in the header of a .csv file."""
+    """Return the delimiter of a .csv file: a comma if its header has one, or else a semicolon, or else a tab."""
     lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # lazily, since the file may be long
     header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")

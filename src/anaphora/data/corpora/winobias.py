@@ -34,8 +34,8 @@ def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:
     is empty. Otherwise all examples are split at random.
 
     Each type has a pro-stereotypical and an anti-stereotypical file. The lines 2k - 1 and 2k of both files share a
-    group. In type 1, two lines of a group whose pronouns have the same gender are a minimal pair; one of them is from
-    each file, and they differ only in the ending. Lines with unpaired brackets, or without exactly one other occupation
+    group. In type 1, two lines of a group whose pronouns have the same gender are a minimal pair: they come from
+    different files and differ only in the ending. Lines with unpaired brackets, or without exactly one other occupation
     before the pronoun, are dropped.
     """
     folder = existing_path(settings.path, ORIGIN.files)

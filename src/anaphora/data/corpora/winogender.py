@@ -28,8 +28,8 @@ _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|
 def read(settings: Winogender) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows.
 
-    The sentences about an occupation share a group. Those from its two templates with the same participant and gender
-    are a minimal pair. A sentence that does not match its template is dropped.
+    The sentences about an occupation share a group. Two of them are a minimal pair if they have the same participant
+    and gender, but different templates. A sentence that does not match its template is dropped.
     """
     folder = existing_path(settings.path, ORIGIN.files)
     for name in (SENTENCES, TEMPLATES):
@@ -68,7 +68,7 @@ def _example(row: Row, templates: Mapping[tuple[str, str], str]) -> Example:
 
 
 def _pattern(template: str, occupation: str, participant: str) -> re.Pattern[str]:
-    """Compile a template to a pattern with groups for pronoun, occupation and participant; nouns include articles."""
+    """Compile a template to a regular expression with the groups pronoun, occupation and participant."""
     written, at = "", 0
     for slot in _SLOTS.finditer(template):
         written += re.escape(template[at : slot.start()])

@@ -95,7 +95,7 @@ def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
 def without_pronoun(examples: Iterable[Example]) -> list[Example]:
     """Return the examples whose marked pronoun is not in the list of pronouns of its language.
 
-    In Chinese, there are no word boundaries that reveal a wrong offset.
+    Such examples reveal wrong offsets even in Chinese, where no word boundaries do.
     """
     return [
         each
@@ -109,7 +109,7 @@ def without_pronoun(examples: Iterable[Example]) -> list[Example]:
 
 
 def is_tag(text: str) -> bool:
-    """Return whether a string is a known tag of at least two letters and no other characters, such as NN or PRON."""
+    """Return whether a string is a known part-of-speech tag of at least two letters, such as NN or PRON."""
     return text in _TAGS and text.isalpha() and len(text) > 1
 
 
@@ -124,8 +124,8 @@ def is_trace(word: str, tags: Sequence[str]) -> bool:
 def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozenset[int]:
     """Return the indices of a document's words that are placeholders for removed words.
 
-    [WORD] always is one. If "_", "-" and "*" together are more than half of the words, all of them are. Otherwise they
-    may be punctuation, and only a "_" that has the tag of a word is a placeholder.
+    [WORD] always is one. If "_", "-" and "*" together are more than half of the words, all of them are placeholders.
+    Otherwise only a "_" with the part-of-speech tag of a word is a placeholder; others may be punctuation.
     """
     blanked = [place for place, word in enumerate(words) if word in _EMPTY_CELLS]
     if 2 * len(blanked) <= len(words):
@@ -136,7 +136,7 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
 
 def lacks_words(text: str) -> bool:
-    """Return whether a text has placeholders: [WORD], or at least two "_" that are more than half of its words."""
+    """Return whether placeholders replace words of a text: [WORD], or at least two "_" that are most of its words."""
     words = text.split()
     return REMOVED_WORD in text or 2 * words.count(BLANKED_WORD) > max(len(words), 2)
 

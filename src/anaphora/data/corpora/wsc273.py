@@ -39,8 +39,8 @@ _CLOSING = ".,;:!?'’\")"
 def read(settings: Wsc273 | Pdp60) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; `in_adjacent_groups` sets groups and minimal pairs.
 
-    A file that ends in .xml is read as WSCollection.xml, any other as four-line blocks. PDP-60 has only blocks and no
-    minimal pairs, since two items about one passage differ in more than a cue.
+    A file that ends in .xml is read as WSCollection.xml, any other as blocks of four lines. PDP-60 exists only as
+    blocks. It has no minimal pairs, since two items about one passage differ in more than the deciding words.
     """
     is_pdp = isinstance(settings, Pdp60)
     corpus, make = ("pdp60", lambda row: masked_example(row, "pdp60")) if is_pdp else ("wsc273", _example)

@@ -2,7 +2,7 @@
 
 A file has no header and seven columns, separated by tabs: language, source, English reference, sentence, tokens (JSON),
 pronoun [text, [start, end), tokens] and two candidates [text, [start, end), tokens, is correct]. Spans count tokens
-from 0; the tokens are found in the sentence one after the other.
+from 0. The reader locates the tokens in the sentence from left to right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Detection of people named in English text, without a tagger: given names are learned from the text itself.
 
-The gender of a given name is that of the pronouns on pages about its bearers, such as encyclopedia articles: "Marta
-Dahl (born 1950) is a ... She ...".
+The gender of a given name is that of the pronouns on pages about people with this name, such as encyclopedia articles:
+"Marta Dahl (born 1950) is a ... She ...".
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _BIOGRAPHY = re.compile(r"\bborn\b|\((?:\d|c\.|née|[A-Z])| (?:is|was) an? ")
 _POSSESSIVE = re.compile(r"['’]s$")
 _WORDS = re.compile(r"[a-z]+")
 _OPENING = 400  # characters at the start of a page that decide whether it is about a person
-_PRONOUNS, _SHARE = 5, 0.85  # least number of pronouns, and least share of one gender, that decide a page's gender
-_MIN_AGREEMENT = 0.9  # least share of the pages about bearers of a name that must have the same gender
-_MAX_NAME_WORDS = 4  # words of a name; more are a list or a work's title
+_PRONOUNS, _SHARE = 5, 0.85  # minimum number of pronouns, and share of one gender, that decide a page's gender
+_MIN_AGREEMENT = 0.9  # minimum share of one gender among the pages about people with a given name
+_MAX_NAME_WORDS = 4  # longer names are lists of people or titles of works
 _NOT_IN_NAMES = word_set("""
     The In On At He She His Her Him Hers Himself Herself After When While And But As For From With By A An It They This
     That There Then New San South North West East Saint St
@@ -53,7 +53,7 @@ class PersonMention:
 
 @dataclass(frozen=True, slots=True)
 class PageSubject:
-    """Person that a page is about."""
+    """Person whom a page, such as an encyclopedia article, is about."""
 
     name: str  # title of the page without the part in brackets
     given: str
@@ -136,7 +136,7 @@ class NameLexicon:
         return mentions
 
     def _before_a_name(self, first: str, rest: str) -> bool:
-        """Return whether a capitalised word is not part of the following name, as in "Later Marta Dahl"."""
+        """Return whether a capitalised word is not part of the following name, like "Later" in "Later Marta Dahl"."""
         return first in _NOT_IN_NAMES or (
             first not in self.given and rest.split(" ", 1)[0] in self.given and " " in rest
         )

@@ -42,7 +42,7 @@ _AFTER_OBJECTS = word_set("""
     to in and at on with for from as by a the that into but when if or of so up down out away back then was is had an
     his her before after about until who while than not because again over
 """)
-"""Words after which "her" is an object pronoun ("him"); before any other word it is possessive ("his")."""
+"""Words before which "her" is an object pronoun ("him"); before any other word it is possessive ("his")."""
 _BEFORE_SUBJECTS = word_set("""
     and but when while that because if as after before where although though which since until who whom
 """)
@@ -52,8 +52,8 @@ _BEFORE_OBJECTS = word_set("""
 """)
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!Mr\.)(?<!Mrs\.)(?<!Ms\.)(?<!Dr\.)(?<!St\.)(?<! [A-Z]\.) +(?=[A-Z\"'])")
 _MIN_WORDS = 20  # minimum number of words of a passage
-_NO_ANTECEDENT_SHARE = 0.25  # share of the items by name that offer no antecedent, if two other people are possible
-_NEAREST_SHARE = 0.5  # probability that the nearest person is chosen as other candidate of an item by name
+_NO_ANTECEDENT_SHARE = 0.25  # share of the items by name without a correct candidate, if two other people are possible
+_NEAREST_SHARE = 0.5  # probability that the other candidate of an item by name is the nearest person
 ORIGIN, DECONTAMINATES, files = plain_text.ORIGIN, plain_text.DECONTAMINATES, plain_text.files
 
 MAX_FIRST_RATIO = 2
@@ -62,7 +62,7 @@ items are left out, since writers mostly return to the person named first, and a
 
 
 def silver_items(document: Text, names: NameLexicon, words: int, seed: int) -> Iterator[Example]:
-    """Generate the items of one document, deterministically for each seed.
+    """Generate the items of one document; the seed determines all random choices.
 
     A passage has at most `words` words; one that names fewer than two people gives no item.
     """
@@ -152,7 +152,7 @@ def _by_gender(people: _Passage, names: NameLexicon, subject: PageSubject | None
 def _with_one_gender(
     people: _Passage, forms: Sequence[re.Match[str]], gender: str, names: NameLexicon, draw: random.Random
 ) -> tuple[str, dict[str, tuple[Span, ...]], list[tuple[Span, str]]]:
-    """Change all people of a passage to one gender, with random names for those of the other gender.
+    """Change all people of a passage to one gender, with random new names for those of the other gender.
 
     Return the new text, the spans of each person's mentions, and the span and the old gender of each pronoun.
     """
@@ -193,10 +193,10 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, in which a pronoun replaces a repeated mention of a person.
 
-    The candidates are the antecedent and another person of the same or of unknown gender. With two or more of these,
-    both candidates are other people with a probability of 25 %, so that the correct answer is "none of them". There is
-    no item if no person of known gender is mentioned twice, a pronoun has the opposite gender, there is no other
-    candidate, or the case of the new pronoun is unclear.
+    The candidates are this person, who is the antecedent, and another person of the same or of unknown gender. If there
+    are two or more such others, both candidates are taken from them with a probability of 25 %, so that the correct
+    answer is "none of them". There is no item if no person of known gender is mentioned twice, a pronoun has the
+    opposite gender, there is no other candidate, or the case of the new pronoun is unclear.
     """
     text = people.text
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
@@ -229,7 +229,7 @@ def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
 
 
 def _as_pronoun(text: str, start: int, end: int, male: bool) -> tuple[str, int] | None:
-    """Return the pronoun that replaces a name, and the end of the replaced text, which includes a possessive 's.
+    """Return the pronoun that replaces a name, and the end of the replaced characters, including a possessive 's.
 
     The result is None if the words around the name do not decide the pronoun's case.
     """
@@ -255,7 +255,7 @@ def _gender(form: str) -> str:
 
 
 def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingReport]:
-    """Return the items of each split, and a report on dropped paragraphs.
+    """Return the items by split and a report on dropped paragraphs.
 
     Only English documents are used. The list of given names is collected from the documents of all splits. All items of
     a document are in the same split. `MAX_FIRST_RATIO` limits the number of items whose antecedent is the first

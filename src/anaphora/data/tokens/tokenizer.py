@@ -1,4 +1,4 @@
-"""Tokenizers that return token ids with the character span and word index of every token, and checks of the spans."""
+"""Tokenizers that return token ids with the character span and word index of every token."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SEGMENT = re.compile(rf"[{CHINESE_RANGES}]+|[^ \t\n\r\u00a0\u3000{CHINESE_RANGE
 
 
 def independent_segments(text: str) -> list[str]:
-    """Split a text into segments: runs of Chinese characters, and other text between spaces.
+    """Split a text into segments: sequences of Chinese characters, and other text between spaces.
 
-    A tokenizer with `splits_at_blanks` tokenizes them independently, so that equal segments, which are frequent in long
-    texts, need to be tokenized only once.
+    If `Tokenizer.splits_at_blanks`, segments can be tokenized independently. Equal segments, which are frequent in long
+    texts, then need to be tokenized only once.
     """
     return _SEGMENT.findall(text)
 
@@ -61,8 +61,8 @@ class TokenizedText:
 class Tokenizer:
     """Tokenizer with a vocabulary learned by `anaphora.data.tokens.vocabulary`, or imported by `read_tokenizer`.
 
-    The subwords of a word share a word index; each Chinese token is a word. Unless `keeps_segments` is False, the
-    tokens of frequent text segments are cached in a few megabytes.
+    The subwords of a word share a word index; each Chinese token is a word. Unless `keeps_segments` is False, a cache
+    of a few megabytes has the tokens of frequent segments (`independent_segments`).
     """
 
     is_random: bool = False  # whether the same text may get different tokens each time
@@ -128,8 +128,7 @@ class Tokenizer:
         """Tokenize many texts.
 
         Raises:
-            UserError: the tokenizer of a published model drops an unknown character and reports wrong offsets beside
-                it.
+            UserError: the tokenizer of a published model drops an unknown character, and wrong offsets result.
         """
         others = [text for text in texts if not (self._keeps_segments and _PLAIN_TEXT.fullmatch(text))]
         encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
@@ -152,9 +151,9 @@ class Tokenizer:
         return TokenizedText(ids, spans, word_numbers(text, spans), names, unread)
 
     def _plain(self, text: str, encoding: Encoding) -> TokenizedText:
-        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, five times as fast.
+        """Return the result of `_tokenized` for a text that matches `_PLAIN_TEXT`, five times as fast.
 
-        This method is faster because it takes the word boundaries from the `tokenizers` library.
+        It is faster because the `tokenizers` library determines the word boundaries.
         """
         ids, spans = tuple(encoding.ids), tuple(encoding.offsets)
         words: list[int] = []
@@ -168,7 +167,7 @@ class Tokenizer:
         return TokenizedText(ids, spans, tuple(words), names, unread)
 
     def _joined(self, text: str) -> TokenizedText:
-        """Return what `_tokenized` returns for a text that matches `_PLAIN_TEXT`, from the cached tokens of segments.
+        """Return the result of `_tokenized` for a text that matches `_PLAIN_TEXT`, from cached tokens of its segments.
 
         Segments that are not in the cache are tokenized and added.
         """
@@ -184,10 +183,9 @@ class Tokenizer:
         return TokenizedText(tuple(ids), tuple(spans), tuple(words), (SPECIAL_TOKENS[CLS],), unread)
 
     def _encode_segment(self, segment: str) -> list[tuple[int, int, int, bool]]:
-        """Return a tuple for each token of a segment of a text that matches `_PLAIN_TEXT`, and cache the result.
+        """Return (token id, start, end, whether it begins a word) for each token of a segment, and cache the result.
 
-        The tuple consists of the token id, the start and the end of the token in the segment, and whether the token
-        begins a word.
+        Start and end are characters of the segment, which must match `_PLAIN_TEXT`.
         """
         tokens = self._plain(segment, self._backend.encode(segment))
         begins = [word != before for before, word in pairwise(tokens.words)]  # without [CLS]
@@ -200,9 +198,9 @@ class Tokenizer:
 
 
 class BlankPieces:
-    """Set of the tokens that represent only spaces, used as `token in BlankPieces(backend)`.
+    """Set of the tokens of a vocabulary that represent only spaces, for tests such as `token in BlankPieces(backend)`.
 
-    A tokenizer that inserts a blank before a text may report a token for this blank at the offset of the text's first
+    A tokenizer that inserts a space before a text may report a token for this space at the offset of the text's first
     character.
     """
 
@@ -220,9 +218,9 @@ class BlankPieces:
 
 
 class PieceCheck:
-    """Check of the token offsets that a tokenizer reports: a token must match the characters in its span.
+    """Check that each token matches the characters in the span that a tokenizer reports for it.
 
-    A tokenizer with a BPE vocabulary without unknown token drops unknown characters and bytes, and `tokenizers` then
+    A BPE tokenizer without an unknown token drops unknown characters and bytes, and the `tokenizers` library then
     reports wrong offsets for the other tokens of the same word.
     """
 
@@ -233,7 +231,7 @@ class PieceCheck:
         self._added = {added.content for added in backend.get_added_tokens_decoder().values()}
 
     def __call__(self, text: str, tokens: Sequence[str], spans: Sequence[Span]) -> None:
-        """Check the T tokens of a text against their T spans, which may include spaces.
+        """Check T tokens of a text and their T spans, which may include spaces at the ends.
 
         Tokenizers that drop no characters are not checked.
 
@@ -250,13 +248,13 @@ class PieceCheck:
                 )
 
     def _letters(self, token: str) -> str:
-        """Return the characters of a token without affixes that mark its position in a word."""
+        """Return the characters of a token without markers of its position in a word, such as "##" or "</w>"."""
         model = self._backend.model
         prefix, suffix = model.continuing_subword_prefix or "", model.end_of_word_suffix or ""
         return str(token.removeprefix(prefix).removesuffix(suffix).strip(_BLANK_MARK + _BLANK_BYTE))
 
     def _spelling(self, characters: str) -> str:
-        """Return characters as tokens contain them: normalised and, for byte-level BPE, with a symbol for each byte."""
+        """Return characters as tokens spell them: normalised, and in byte-level BPE with one symbol for each byte."""
         backend = self._backend
         if backend.normalizer is not None:
             characters = backend.normalizer.normalize_str(characters)
@@ -266,7 +264,7 @@ class PieceCheck:
 
 
 def unknown_ids(backend: Backend) -> frozenset[int]:
-    """Return the id of the token that stands for unknown characters, as a set; the set is empty if there is none."""
+    """Return the id of a tokenizer's unknown token, such as [UNK], in a set; the set is empty if it has none."""
     try:
         tokens = backend.model.tokenize(_NONCHARACTER)
     except Exception:  # the backend raises bare Exception if its unknown token is missing
@@ -277,8 +275,8 @@ def unknown_ids(backend: Backend) -> frozenset[int]:
 def _knows_every_byte(backend: Backend) -> bool:
     """Return whether the vocabulary has a token for each of the 256 bytes, so that no character is unknown.
 
-    With byte fallback, these tokens are "<0x00>" to "<0xFF>". For byte-level BPE, each of these tokens is one symbol.
-    The result is False for other tokenizers.
+    These tokens are "<0x00>" to "<0xFF>" with byte fallback, and single symbols in byte-level BPE. The result is False
+    for other tokenizers.
     """
     model: Any = backend.model
     if model.byte_fallback:
@@ -322,8 +320,8 @@ def _without_blanks(text: str, start: int, end: int) -> tuple[int, int]:
 def _with_composed_characters(text: str, spans: list[tuple[int, int]], special: list[int]) -> list[tuple[int, int]]:
     """Extend token spans to include all code points of decomposed characters, such as a letter with combining accents.
 
-    The backend's span covers only the first code point. Every other character except spaces is in a token, so the
-    uncovered code points after a token belong to it.
+    The spans that the `tokenizers` library reports cover only the first code point. Every other character except spaces
+    is in a token, so the uncovered code points after a token belong to it.
     """
     composed = []
     following = len(text)

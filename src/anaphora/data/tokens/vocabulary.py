@@ -1,4 +1,4 @@
-"""Vocabularies of words, characters or subwords learned from the training split, and vocabularies of published models.
+"""Learning of vocabularies of words, characters or subwords from texts, and import of published vocabularies.
 
 Tokenizers with learned vocabularies split text into the same words, except that WordPiece also separates Chinese
 characters. All vocabularies have `SPECIAL_TOKENS` at ids 0 to 4. Spans are in code points of the original text.
@@ -50,7 +50,7 @@ def word_vocabulary(
 
     Args:
         min_count: minimum count, in the training texts, of a word in the vocabulary.
-        only_seen: whether to drop words that do not occur as tokens in the training texts, since their embeddings would
+        only_seen: whether to drop words that never become tokens of the training texts, since their embeddings would
             not be trained; single characters are kept.
     """
     normalizer = _normalizer()
@@ -83,7 +83,7 @@ def character_vocabulary(texts: Iterable[str], min_count: int = 2) -> Tokenizer:
 
 
 def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
-    """Learn a WordPiece vocabulary (Devlin et al. 2019) by merging frequent pairs; Chinese characters stay separate."""
+    """Learn a WordPiece vocabulary (Devlin et al. 2019) of at most `size` tokens; Chinese characters stay separate."""
     splitter = pre_tokenizers.Sequence(
         [_splitter(), pre_tokenizers.Split(Regex(f"[{CHINESE_RANGES}]"), behavior="isolated")]
     )
@@ -98,7 +98,7 @@ def wordpiece_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0)
 
 
 def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> Tokenizer:
-    """Learn a byte-pair encoding (BPE), Sennrich et al. 2016, section 3.2.
+    """Learn a byte-pair encoding (BPE) of at most `size` tokens, Sennrich et al. 2016, section 3.2.
 
     Tokens are merged only inside words and sequences of Chinese characters.
     """
@@ -108,9 +108,9 @@ def bpe_vocabulary(texts: Iterable[str], size: int, coverage: float = 1.0) -> To
 
 
 def _alphabet(counts: Counter[str], size: int, coverage: float) -> list[str]:
-    """Return the most frequent characters that cover the share `coverage` of the texts, at most half of `size`.
+    """Return the most frequent characters that together make up the share `coverage` of the texts, at most `size` / 2.
 
-    WordPiece needs two tokens per character: one for the start of a word, and one for other places.
+    WordPiece needs two tokens per character: one at the start of a word, and one inside.
     """
     characters = _character_counts(counts)
     frequent = sorted(characters, key=lambda character: (-characters[character], character))
@@ -159,7 +159,7 @@ def _segment_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def _token_counts(tokenizer: Tokenizer, segments: Counter[str]) -> Counter[str]:
-    """Count the tokens of texts, without special tokens, from the counts of their segments."""
+    """Count the tokens of texts, without special tokens; `segments` has the counts of `independent_segments`."""
     counts: Counter[str] = Counter()
     for tokens, count in zip(tokenizer.encode_batch(list(segments)), segments.values(), strict=True):
         for number in tokens.ids:
@@ -170,7 +170,7 @@ def _token_counts(tokenizer: Tokenizer, segments: Counter[str]) -> Counter[str]:
 
 
 def _word_counts(segments: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
-    """Count the words of texts from the counts of their segments."""
+    """Count the words of texts; `segments` has the counts of `independent_segments`."""
     normalizer = _normalizer()
     counts: Counter[str] = Counter()
     for segment, count in segments.items():
@@ -189,10 +189,11 @@ def _character_counts(counts: Counter[str]) -> Counter[str]:
 
 
 class DroppingTokenizer(Tokenizer):
-    """Tokenizer with a word vocabulary that splits a random share of its rarer words; token ids do not change.
+    """Tokenizer with a word vocabulary that splits a random share of its rarer words into subwords in each text.
 
     A word vocabulary contains nearly every English training word, so that without dropout a model hardly sees subwords
-    in training. This is a variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words.
+    in training. This is a variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words. Token ids do not
+    change.
 
     Args:
         tokenizer: result of `word_vocabulary`.
@@ -231,14 +232,14 @@ class DroppingTokenizer(Tokenizer):
 
 @dataclass(frozen=True)
 class ImportedTokenizer:
-    """Converted tokenizer of a published model."""
+    """Tokenizer of a published model, converted to this package's special tokens."""
 
     tokenizer: Tokenizer  # its vocabulary begins with our special tokens; the other tokens keep their order
     rows: tuple[int | None, ...]  # id of each token in the published vocabulary; None for one that is missing there
 
 
 def read_tokenizer(folder: Path) -> ImportedTokenizer:
-    """Read the tokenizer of a folder with pretrained weights: tokenizer.json, or the vocab.txt of a BERT.
+    """Read the tokenizer of a folder with pretrained weights: tokenizer.json, or the vocab.txt of a BERT model.
 
     Raises:
         UserError: both files are missing, the file is damaged, the vocabulary lacks a required special token or has two
@@ -330,8 +331,8 @@ def _renumbered(written: dict[str, Any], path: Path) -> ImportedTokenizer:
 def _ends_with_separator(written: Mapping[str, Any], theirs: Mapping[str, str], path: Path) -> bool:
     """Return whether a published tokenizer puts [SEP] after a text.
 
-    It is also True if the file describes no special tokens around a text, as for many RoBERTa tokenizers, since the
-    tokenizer class in `transformers` adds them.
+    The result is also True if the file describes no special tokens around a text, as for many RoBERTa tokenizers, since
+    the tokenizer class in `transformers` adds them.
 
     Raises:
         UserError: the special tokens around a text are neither [CLS] alone nor [CLS] and [SEP].

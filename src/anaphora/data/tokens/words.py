@@ -1,4 +1,4 @@
-"""Words of a text: assignment of tokens to words, a user's own segmentation, and out-of-vocabulary words."""
+"""Assignment of tokens to words, a user's own word segmentation, and out-of-vocabulary words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN_WORDS = 10  # words of a one-line list
 
 
 def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
-    """Return the word index of every token, (T,), with the word boundaries of `words_of`; -1 for a special token.
+    """Return the word index of each of T tokens, (T,), with the word boundaries of `words_of`; -1 for a special token.
 
     In scripts without spaces, such as Chinese, each token is a word. Tokens that share a character share a word.
     `spans` are character spans in text order, empty for special tokens.
@@ -43,7 +43,7 @@ def word_numbers(text: str, spans: Sequence[Span]) -> tuple[int, ...]:
 
 
 def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
-    """Return the character span of each word of a user's segmentation: a list, or a string with spaces between words.
+    """Return the character span of each word of a user's segmentation, a list or a string with spaces between words.
 
     Raises:
         UserError: the words, joined, differ from the text without its spaces; the message shows the first difference.
@@ -78,7 +78,7 @@ def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
 
 
 def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str]) -> TokenizedText:
-    """Return a copy of `tokens` with the word indices of the user's segmentation.
+    """Return a copy of the tokens of a text with the word indices that a user's segmentation gives them.
 
     Raises:
         UserError: the words, joined, are not the text, a token overlaps two words, or a word has no token.
@@ -102,7 +102,7 @@ def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str])
 
 @dataclass(frozen=True)
 class UnreadMentions:
-    """Parts of pronouns and candidates that are outside a vocabulary, collected from a set of items."""
+    """Parts of the pronouns and candidates of a set of items that are not in a vocabulary."""
 
     items: int  # number of items with such a part
     of: int  # number of all items
@@ -110,7 +110,7 @@ class UnreadMentions:
 
     @property
     def listed(self) -> str:
-        """Return the first ten words as a list in the interface's language, and the number of others: "... (+5)"."""
+        """Return the first ten words, joined in the interface language, and "... (+5)" if there are five more."""
         more = f" ... (+{len(self.words) - _SHOWN_WORDS})" if len(self.words) > _SHOWN_WORDS else ""
         return pgettext("list", ", ").join(self.words[:_SHOWN_WORDS]) + more
 
@@ -119,8 +119,8 @@ class UnreadMentions:
 class UnknownWords:
     """Out-of-vocabulary words of one text; a word that splits into known subwords is known.
 
-    The model's answers about a text are shown only if it is readable: at least two thirds of its words, and all words
-    of a given pronoun and its candidates, are known.
+    The model's answers are shown only if the text is readable: at least two thirds of its words, and all words of a
+    given pronoun and its candidates, are known.
     """
 
     words: tuple[str, ...]  # distinct, as written in the text
@@ -131,10 +131,11 @@ class UnknownWords:
 def unknown_words(text: str, tokens: TokenizedText, example: Example | None = None) -> UnknownWords:
     """Return the out-of-vocabulary words of a text.
 
-    If `example` is given, the text is readable only if the words of the example's pronoun and candidates are known.
-    The text seems to be in a language that the vocabulary was not learned from if it is neither English nor Chinese
-    (`seems_english_or_chinese`), the pronoun is no English one, and more than half of the words, or more than a third
-    with the pronoun among them, are not one token.
+    If `example` is given, the text is readable only if the words of the example's pronoun and candidates are known. The
+    result then also lists the words in `foreign` if the text seems to be in a language other than those of the
+    vocabulary. This is so under three conditions: `seems_english_or_chinese` is false, the pronoun is not an English or
+    Chinese third-person pronoun, and more than half of the words are split or unknown (more than a third if the pronoun
+    is one of them).
     """
     extents: dict[int, Span] = {}
     split: set[int] = set()
@@ -162,7 +163,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
 
 
 def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the parts of pronouns and candidates outside a tokenizer's vocabulary; None if there are none."""
+    """Return the parts of pronouns and candidates that are not in a tokenizer's vocabulary; None if there are none."""
     unread_of = {text: tokenize(text).unread for text in {example.text for example in examples}}
     words: dict[str, None] = {}
     items = 0
