@@ -91,7 +91,7 @@ def settings_from(arguments: Sequence[str], schema: type[Setting]) -> Setting:
 
 
 def settings_and_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Divide command-line arguments into those that set something, and Hydra's options with their values."""
+    """Separate command-line arguments into settings such as seed=3, and Hydra's options with their values."""
     others: list[str] = []
     options: list[str] = []
     waiting = list(arguments)
@@ -123,7 +123,7 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse the value of the setting `name` of the settings class `kind`, according to the type of this setting.
+    """Parse the value of a setting as the type requires that the settings class `kind` declares for its field `name`.
 
     The result is None, a string, or a list of strings. If the setting has variants or is a group of settings, `value`
     is the name of a variant or of a YAML file, and the result is a dictionary of settings (`_preset`).

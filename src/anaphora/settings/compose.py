@@ -62,13 +62,13 @@ def register_configs(schemas: Mapping[str, type[Any]]) -> None:
 
 
 def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Quote the file names in command-line arguments that Hydra would misread, and put lists in brackets.
+    """Return command-line arguments with quotes around file names that Hydra would misread, and brackets around lists.
 
     For example, Hydra parses the file name 2024_10_05 as a number and rejects Chinese characters. File names stay
     unchanged if Hydra parses them as a string, null, list, dictionary or sweep, or if they refer to another setting
-    (`${...}`). Brackets are put around lists of top-level settings, in which strings that Hydra would parse otherwise
-    are quoted. In a sweep, where commas separate the values for different jobs, lists are not changed, and a file name
-    is quoted only if Hydra parses it as a number.
+    (`${...}`). Brackets are added only to lists of top-level settings; list elements that Hydra would not parse as
+    strings are quoted. In a sweep, where commas separate the values for different jobs, lists are not changed, and a
+    file name is quoted only if Hydra parses it as a number.
     """
     names = {field.name: str(field.type) for field in fields(schema)}
     sweeps = bool({"-m", "--multirun"} & set(arguments))
@@ -195,11 +195,12 @@ def config_folder() -> Path:
 def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: bool = False) -> DictConfig:
     """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
 
-    A study may set for all its cells what has an effect in some of them, so only `check_overrides` applies there.
+    In a study, an override applies to all recipes, even if it has an effect in only some of them. If `in_study` is
+    true, only `check_overrides` is therefore called.
 
     Raises:
         HydraException: an override is invalid.
-        UserError: an override has no effect (`check_effects`).
+        UserError: an override has no effect (`check_effects`), or a check of `check_overrides` fails.
     """
     from hydra import compose, initialize_config_dir
 
@@ -217,13 +218,12 @@ def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: 
 def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
-    In a job of a sweep, which may sweep over the setting on which an effect depends, an override need not have one if
-    that setting is an override too, or if it has one with another option of a config group in the sweep. The check must
-    run while Hydra is initialised, because it reads the files of the chosen options of config groups.
+    In a job of a sweep, an override may be without effect in two cases: the effect depends on a setting that is an
+    override too, or another job, with another option of a config group, has the effect. The check must run while Hydra
+    is initialised, because it reads the files of the chosen options of config groups.
 
     Raises:
-        UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and
-            `check_overrides`.
+        UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and `check_overrides`.
     """
     typed = _typed_values(overrides)
     if "objective" in typed and not is_sweep_job():
@@ -234,13 +234,13 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
 
 
 def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
-    """Check that no truth value is a number, and that a recipe or experiment replaces no value of a chosen file.
+    """Check that no boolean is given as a number, and that no recipe or experiment replaces a value of a chosen file.
 
-    Both come after the other config groups, so their values would count, as in model=mine recipe=small. An experiment
-    may replace the values of a recipe, because this is its purpose.
+    Recipes and experiments are composed after the other config groups, so their values would count: in model=mine
+    recipe=small, those of recipe=small. An experiment may replace the values of a recipe, because this is its purpose.
 
     Raises:
-        UserError: a truth value is a number, or a recipe or an experiment replaces a value of a chosen file.
+        UserError: a boolean is a number, or a recipe or an experiment replaces a value of a chosen file.
     """
     typed = _typed_values(overrides)
     for name, value in typed.items():
@@ -263,7 +263,7 @@ def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
 
 
 def _elsewhere() -> Iterator[Callable[[str], Any]]:
-    """Yield, for each choice of options in the running sweep, a function that returns the value of any setting."""
+    """Yield, for each combination of options in the running sweep, a function that returns a setting's value."""
     loader = GlobalHydra.instance().config_loader()
     typed = OverridesParser.create(loader).parse_overrides(json.loads(os.environ.get(_SWEEP, "[]")))
     options = {
@@ -274,13 +274,13 @@ def _elsewhere() -> Iterator[Callable[[str], Any]]:
     others = [one for one in typed_overrides() if one.partition("=")[0] not in options]
     for chosen in product(*options.values()) if options else ():
         choices = [f"{group}={option}" for group, option in zip(options, chosen, strict=True)]
-        with suppress(HydraException):  # the job of this choice will fail
+        with suppress(HydraException):  # this combination of options is invalid, and its job will fail
             name = HydraConfig.get().job.config_name
             yield partial(OmegaConf.select, loader.load_configuration(name, [*others, *choices], RunMode.RUN))
 
 
 def _typed_values(overrides: Sequence[str]) -> dict[str, str]:
-    """Return the values of the overrides that set something, keyed by setting or config group."""
+    """Return the values of the overrides, keyed by setting or config group; deletions (`~name`) are left out."""
     return {
         name: value
         for name, _, value in (one.lstrip("+").partition("=") for one in overrides if not one.startswith("~"))
@@ -346,9 +346,9 @@ def job_overrides() -> list[str]:
 def job_name(overrides: list[str]) -> str:
     """Return the name of a sweep job's run, derived from its overrides, so that a requeued job finds its run.
 
-    The name consists of a hash of all overrides and, before it, as many overrides as fit into `_LONGEST_NAME`
-    characters, from both ends inwards: what a sweep varies is typed last, or put first by Optuna. The key of an
-    override is shortened to its last part.
+    The name consists of a hash of all overrides and, before it, as many overrides as fit into 60 characters. Overrides
+    at the beginning and the end are preferred, since Optuna puts the varied settings first, and users type them last.
+    The key of an override is shortened to its last part.
     """
     shown: dict[int, str] = {}
     for end in range(len(overrides)):
@@ -363,7 +363,7 @@ def job_name(overrides: list[str]) -> str:
 
 @contextmanager
 def sweep_failures(lines: list[str]) -> Iterator[None]:
-    """Collect the failures of the sweep jobs in the `with` block; add one line for each failed job to `lines`.
+    """Append one line to `lines` for each sweep job in the `with` block that fails.
 
     The jobs record failures in a temporary subfolder of the working directory or, if that is not writable, of the
     system's temporary directory.
@@ -387,7 +387,7 @@ def sweep_failures(lines: list[str]) -> Iterator[None]:
 
 
 def note_failure(reason: str) -> None:
-    """Record the reason why the running sweep job failed."""
+    """Record why the running sweep job failed, for `sweep_failures` in the process that started the sweep."""
     job = HydraConfig.get().job
     record = {"job": job.num, "overrides": ",".join(HydraConfig.get().overrides.task), "reason": reason}
     write_json(Path(os.environ[_FAILURES_FOLDER]) / f"{job.num}.json", record)

@@ -1,4 +1,4 @@
-"""Settings of the corpora, the sources of examples."""
+"""Settings of the corpora, which are the sources of examples and texts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class NoData(Data):
 
 @dataclass(kw_only=True)
 class ControlledCorpus(Data):
-    """Built-in corpus, mostly of quads (four sentences that combine each of two cues with both candidate orders)."""
+    """Built-in corpus, mostly of quads: four sentences that combine two cues (deciding words) and two name orders."""
 
     kind: str = "controlled"
     reader: ClassVar[str] = "anaphora.data.controlled.corpus"
@@ -241,7 +241,7 @@ class Knowref(EvaluationCorpus):
 
 @dataclass(kw_only=True)
 class CoreferenceCorpus(ExternalCorpus):
-    """Settings of documents with coreference links; a mention is an item if its passage contains an antecedent."""
+    """Settings of documents with coreference links; each mention with an antecedent in its passage is an item."""
 
     # Maximum number of words in a passage; documents are split between sentences, or within a longer sentence.
     words: int = 100
@@ -253,7 +253,7 @@ class CoreferenceCorpus(ExternalCorpus):
 
 @dataclass(kw_only=True)
 class BilingualDocuments(CoreferenceCorpus):
-    """Settings of documents with coreference links in a format that is used for several languages."""
+    """Settings of documents with coreference links, in a file format that is used for both English and Chinese."""
 
     language: str = "en"  # language of the texts, `en` or `zh`
 
@@ -320,7 +320,7 @@ class ClusterLines(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class TextCorpus(ExternalCorpus):
-    """Texts in which no pronouns and candidates are marked; each subclass is a variant."""
+    """Settings of texts without marked pronouns and candidates; each subclass is a variant."""
 
 
 @dataclass(kw_only=True)

@@ -109,7 +109,7 @@ def listed_groups(groups: Mapping[str, str | None]) -> str:
 
 
 def options_of(group: str) -> list[str]:
-    """Return the options of a config group: its YAML files in `configs` and, for a slot, the names of the variants."""
+    """Return the options of a config group: its YAML files and, if it has variants (`SLOTS`), their names."""
     variants = VARIANTS[SLOTS[group].settings] if group in SLOTS else ()
     return list(dict.fromkeys([*variants, *sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))]))
 
@@ -164,7 +164,7 @@ def summary(settings: type[Any]) -> str:
 
 
 def listed_fields(schema: type[Any]) -> list[dataclasses.Field[Any]]:
-    """Return the fields of a class of settings in the order of a list: `overwrite`, of a base class, comes last."""
+    """Return the fields of a settings class in the order of help texts: as declared, but `overwrite` last."""
     return sorted(dataclasses.fields(schema), key=lambda one: one.name == "overwrite")
 
 
@@ -178,7 +178,7 @@ def _entries(schema: type[Any], before: str = "") -> Iterator[_Entry]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    """Return the lines of a setting; after a name too long for its column, the explanation starts on the next line."""
+    """Return the help text of one setting as two columns, or on separate lines if the left text is too long."""
     first = f"  {left}".ljust(_COLUMN)
     wrapped = textwrap.wrap(
         right, _WIDTH, initial_indent=" " * _COLUMN, subsequent_indent=" " * _COLUMN, break_on_hyphens=False
@@ -222,7 +222,7 @@ def comment_on(settings: type[Any], name: str) -> str:
 
 @functools.cache
 def _comments(declaring: type[Any]) -> dict[str, str]:
-    """Return the comment of each field of a class: after the field or, if there is none, on the lines above."""
+    """Return the comment on each field of a class: the one after the field or, if there is none, the lines above it."""
     source = inspect.getsource(declaring)
     behind: dict[int, str] = {}
     above: dict[int, str] = {}
@@ -272,7 +272,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Reject `model=`, which sets parts of an encoder to be trained, for a command that takes any model as `run=`.
+    """Reject `model=` for a command that takes any model as `run=`; elsewhere it sets the encoder's architecture.
 
     Raises:
         UserError: `model=` is given to such a command.
@@ -285,7 +285,7 @@ def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
 
 
 def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
-    """Yield all keys of a settings class.
+    """Yield all keys that a settings class allows on the command line.
 
     These are the dotted names of the settings and of the groups of settings, the names of slots (such as
     `model/position`), and the dotted names of the settings of all variants.

@@ -1,4 +1,4 @@
-"""Variants that are defined outside the package, and the source code that builds them.
+"""Registry of variants that are defined outside the package, and their source code.
 
 A variant is one of the interchangeable implementations of a part of a recipe; `settings.variants.register` adds one.
 This module is quick to import, since it does not import the settings of models and vocabularies.

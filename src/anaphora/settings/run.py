@@ -26,7 +26,7 @@ MOST_WEIGHTS = 2e9  # maximum number of encoder weights; with gradients and opti
 
 @dataclass(kw_only=True)
 class MovedData:
-    """Settings that give the new paths of a resumed run's data; null keeps the old path.
+    """Settings for the new paths of the data of a resumed run; null keeps the old path.
 
     On the command line, `data.path=`, `data.also=` and `data.without=` set these paths if `resume=` is given.
     """
@@ -100,20 +100,20 @@ class Config:
 
     @property
     def has_validation_loss(self) -> bool:
-        """Return whether a loss is measured at validation: with a prediction head, or on texts without pronouns."""
+        """Return whether validation computes a loss: with a prediction head, or on texts without pronouns."""
         no_answers = isinstance(self.task.prediction, prediction_settings.NoPrediction)
         return not no_answers or isinstance(self.data, data_settings.TextCorpus)
 
     @property
     def chooses_on_its_fold(self) -> bool:
-        """Return whether the best weights are selected on the cross-validation fold on which the run is evaluated."""
+        """Return whether the fold on which the run is evaluated also selects the best weights, in cross-validation."""
         folds = isinstance(self.data, data_settings.ExternalCorpus) and self.data.folds
         return bool(folds) and self.validation.keep != "last"
 
     def supervises(self, layer: int, head: int) -> bool:
         """Return whether a training loss is computed directly from the attention weights of a head.
 
-        This is so with attention supervision of the head, or if the model predicts from its attention weights.
+        This is so if the head's attention is supervised, or if the model predicts from its attention weights.
         """
         prediction, supervision, layers = self.task.prediction, self.task.supervision, self.model.layers
         if isinstance(prediction, prediction_settings.Pair) and prediction.attention:
@@ -130,7 +130,7 @@ class Config:
         return (layer, head) == (prediction.layer % self.model.layers, prediction.head)
 
     def head_training(self, layer: int, head: int) -> str:
-        """Return how the labels trained a head: "answering" if answers are read from it, "supervised" or ""."""
+        """Return how labels train a head: "answering" (answers are read from it), "supervised" or "" (indirectly)."""
         if self.answers_from(layer, head):
             return "answering"
         return "supervised" if self.supervises(layer, head) else ""

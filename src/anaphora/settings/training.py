@@ -1,4 +1,4 @@
-"""Settings of training: batching, task, optimizer, validation and trainer; and settings that have no effect."""
+"""Settings of training: batching, task, optimizer, validation and trainer; and a check that settings have an effect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATEST_END = 2 / 3  # maximum `end` of a value curriculum, as a share of the ste
 
 @dataclass(kw_only=True)
 class Batching:
-    """Settings of the assignment of sentences to batches and to their rows (token sequences)."""
+    """Settings of the batches, which consist of rows (token sequences) with one or more sentences each."""
 
     kind: str = "packed"  # packed: several sentences in a row; buckets: one in a row, batched by length
     tokens: int = 4096  # maximum number of tokens in a batch, padding included
@@ -42,7 +42,7 @@ class Batching:
             self.check_rows_fit()
 
     def check_rows_fit(self) -> None:
-        """Check that a batch can hold a row, or a chunk of a text; raise UserError if not."""
+        """Check that a batch can hold a row of the maximum length, or a chunk of a text; raise UserError if not."""
         if self.tokens < self.row_tokens:
             raise UserError(f"batching.tokens ({self.tokens}) must be at least batching.row_tokens ({self.row_tokens})")
 
@@ -239,10 +239,10 @@ class Trainer:
 
 
 class WithoutEffect(NamedTuple):
-    """Settings that change nothing under a condition.
+    """Settings that have no effect under a condition.
 
-    A name that ends with a dot stands for all settings below it. `holds` tells whether the condition holds, given a
-    function that returns the composed value of a setting.
+    In `names`, a name that ends with a dot stands for all settings below it. `condition` describes the condition in
+    messages. `holds` returns whether it holds; its argument is a function that returns the value of a setting.
     """
 
     names: tuple[str, ...]
@@ -331,7 +331,7 @@ WITHOUT_EFFECT = (
 
 
 def _is_a(node: Any, *kinds: type[Any]) -> bool:
-    """Return whether composed settings of a group are those of a class."""
+    """Return whether the composed settings of a group are an instance of one of the given settings classes."""
     return issubclass(OmegaConf.get_type(node) or object, kinds)
 
 
@@ -347,8 +347,8 @@ def refuse_without_effect(
         typed: values as the user has typed them, by the name of the setting or config group.
         value_of: function that returns the value of any setting, or None if the command has no such setting.
         swept: names of settings over which a sweep may run. A setting whose effect depends on one of them is allowed.
-        elsewhere: function that returns `value_of` of other points of a sweep. A setting with an effect in one of them
-            is allowed.
+        elsewhere: function that returns a `value_of` function for each other job of a sweep. A setting with an effect
+            in one of these jobs is allowed.
 
     Raises:
         UserError: a setting has no effect (`WITHOUT_EFFECT`).
@@ -371,7 +371,7 @@ def refuse_without_effect(
 
 
 def _is_named(name: str, pattern: str) -> bool:
-    """Return whether a pattern of `WithoutEffect` names a setting."""
+    """Return whether a setting is the one that `pattern` names, or below `pattern` if that ends with a dot."""
     return name == pattern or (pattern.endswith(".") and name.startswith(pattern))
 
 

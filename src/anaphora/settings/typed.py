@@ -1,7 +1,7 @@
 """Construction and checks of typed settings from nested dictionaries, without slow imports such as torch or Hydra.
 
-If a part of a recipe has several variants (position encoding, corpus, prediction head), `kind` selects the settings
-class. `variants.register` adds a variant from outside the package.
+If a part of a recipe has several variants (for example of the position encoding, the corpus or the prediction head),
+`kind` selects the settings class. `variants.register` adds a variant from outside the package.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
     belong to, for error messages; "" at the top level.
 
     Raises:
-        UserError: a setting is unknown, missing or invalid; the message names its dotted name, its value and what is
+        UserError: a setting is unknown, missing or invalid; the message has its dotted name, its value and what is
             allowed.
     """
     chosen: type[Any] = settings
@@ -106,7 +106,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
 
 
 def _from_home(value: Any) -> Any:
-    """Expand a leading ~, but not ~name, in a path or in a list of paths, since the shell does not always do so."""
+    """Expand a leading "~", but not "~name", in a path or in a list of paths; the shell expands only some of them."""
     if isinstance(value, list):
         return [_from_home(one) for one in value]
     is_in_home = isinstance(value, str) and (value == "~" or value.startswith("~/"))
@@ -151,7 +151,7 @@ def _checked_value(hint: Any, value: Any, path: str) -> Any:
 
 
 def refuse_number(name: str, value: Any) -> None:
-    """Check that a setting that is true or false is not given as a number: OmegaConf takes 2 and -1 as true."""
+    """Raise `UserError` if a boolean setting is given as a number, since OmegaConf takes 2 and -1 as true."""
     if re.fullmatch(r"[+-]?\d[\d_]*", str(value)):
         raise UserError(f"{name} ({value}) must be of type {_BOOL}")
 
@@ -169,7 +169,7 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _check_words(value: Any, path: str, blank_is_default: bool) -> None:
-    """Check the strings of a setting, whose value is a string, a list or anything else.
+    """Check the strings and lists among the values of settings; any other value is accepted.
 
     No string may contain invalid characters or "${", which begins a reference to another setting, or be blank unless
     `blank_is_default`. A list must not contain the same string or integer twice.

@@ -53,7 +53,7 @@ SLOTS: dict[str, RecipeSlot] = {
     "model/initialisation": RecipeSlot(model_settings.Initialisation, ""),
     "task/prediction": RecipeSlot(prediction_settings.Prediction, "anaphora.model.prediction:PredictionHead"),
 }
-"""Slots by config group."""
+"""Slots, keyed by config group."""
 
 
 def _variants_of(base: type[Any]) -> dict[str, type[Any]]:

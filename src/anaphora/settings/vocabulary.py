@@ -1,4 +1,4 @@
-"""Settings of the vocabulary: words, characters or learned subwords."""
+"""Settings of the vocabulary, which consists of words, characters or learned subwords, and the special tokens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Vocabulary:
     kind: str = MISSING
 
     def build(self, texts: Iterable[str], words: Iterable[str] = ()) -> Tokenizer:
-        """Learn the vocabulary from the training texts.
+        """Learn the vocabulary from the training texts, and return its tokenizer.
 
         A word vocabulary also contains `words`, for instance Chinese words, which no spaces separate in the texts; the
         other vocabularies ignore them.

@@ -1,4 +1,4 @@
-"""Settings of token mixing: kinds of attention, and recurrent networks."""
+"""Settings of the token mixing of a layer: kinds of attention, and recurrent networks in place of attention."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Norm:
 
 @dataclass(kw_only=True)
 class LayerNorm(Norm):
-    """Zero mean and unit variance over a token's features (Ba et al. 2016)."""
+    """Normalisation of each token's features to zero mean and unit variance (Ba et al. 2016)."""
 
     kind: str = "layer_norm"
 
@@ -111,7 +111,7 @@ class LayerNorm(Norm):
 
 @dataclass(kw_only=True)
 class RmsNorm(Norm):
-    """Unit root mean square over a token's features (Zhang and Sennrich 2019)."""
+    """Normalisation of each token's features to a root mean square of 1 (Zhang and Sennrich 2019)."""
 
     kind: str = "rms_norm"
 
@@ -134,7 +134,7 @@ class Initialisation:
 
 @dataclass(kw_only=True)
 class Normal(Initialisation):
-    """Weights from a normal distribution with mean 0, as in BERT (Devlin et al. 2019)."""
+    """Initialisation from a normal distribution with mean 0, as in BERT (Devlin et al. 2019)."""
 
     kind: str = "normal"
     deviation: float = 0.02  # standard deviation of the weights
@@ -151,7 +151,7 @@ class Normal(Initialisation):
 
 @dataclass(kw_only=True)
 class Xavier(Initialisation):
-    """Weights from a uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
+    """Initialisation from a uniform distribution scaled by fan-in and fan-out (Glorot and Bengio 2010)."""
 
     kind: str = "xavier"
 
@@ -208,6 +208,6 @@ def check_length(chosen: Model, longest: int) -> None:
 
 
 def about_weights(model: Model) -> float:
-    """Return the approximate number of weights of an encoder, without the embeddings."""
+    """Return the approximate number of weights of an encoder without its embeddings."""
     width = float(model.width)
     return model.layers * width * width * (4 + 2 * model.feed_forward.expansion)

@@ -83,7 +83,7 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """Prediction of the candidate with the most attention from the pronoun in one head, trained on the labels."""
+    """Prediction of the candidate with the most attention from the pronoun in one head, which learns the labels."""
 
     kind: str = "pointer"
     layer: int = -1  # layer of the head; negative numbers count from the last layer
@@ -156,6 +156,6 @@ def slots_of(prediction: Prediction) -> int:
 def reads_candidates(prediction: Prediction) -> bool:
     """Return whether a prediction head compares the hidden states of the pronoun and the candidates.
 
-    Unlike one that reads attention weights, it can work even if the pronoun does not attend to the candidates.
+    Such a head, unlike one that reads attention weights, can be right even if the pronoun attends to no candidate.
     """
     return isinstance(prediction, Bilinear) or (isinstance(prediction, Pair) and not prediction.attention)
