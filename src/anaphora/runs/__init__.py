@@ -1,1 +1,1 @@
-"""Training runs: run directories, models from which training starts, items to evaluate, and the training machine."""
+"""Training runs: run directories, models to start training from, items to evaluate, and the training machine."""

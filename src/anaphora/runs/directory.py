@@ -35,18 +35,16 @@ from anaphora.settings.run import Config, config_yaml
 from anaphora.settings.training import Task
 
 WRITTEN = "written.json"
-"""Name of the file that says with which settings each result in a folder was written."""
+"""Name of the file that records the settings of each result in a folder."""
 _TOKENIZER = "tokenizer.json"
 _WEIGHT_TYPES = (np.float32, np.float16)
 _NAME = re.compile(r"[^:]* \((?=[0-9a-f]{16}\)$)")
 """Name of a run, file or folder before the digest of its content."""
 _GROWING = ("runs", "corpora")
-"""Settings of a page that lists all of its runs or corpora, so that one with more of them loses nothing."""
+"""Settings of pages that list runs or corpora; a page may be replaced by one that lists more of them."""
 
 
-class _Inside:
-    """Descriptor that returns the path of a file or folder in a run directory."""
-
+class _PathInRun:
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -60,15 +58,15 @@ class RunFiles:
 
     directory: Path
 
-    config = _Inside(RUN_CONFIG)
-    tokenizer = _Inside(_TOKENIZER)
-    weights = _Inside("model.safetensors")  # the final ones, which exist only if training has finished
-    training = _Inside("training.json")  # the training record: validations, duration and more
-    metrics = _Inside("metrics.json")
-    figures = _Inside("figures")
-    checkpoints = _Inside("checkpoints")
-    best_weights = _Inside("checkpoints/best.safetensors")  # the best so far; deleted when training finishes
-    last_checkpoint = _Inside("checkpoints/last.ckpt")  # weights and optimizer, from which training resumes
+    config = _PathInRun(RUN_CONFIG)
+    tokenizer = _PathInRun(_TOKENIZER)
+    weights = _PathInRun("model.safetensors")  # the final ones, which exist only if training has finished
+    training = _PathInRun("training.json")  # the training record: validations, duration and more
+    metrics = _PathInRun("metrics.json")
+    figures = _PathInRun("figures")
+    checkpoints = _PathInRun("checkpoints")
+    best_weights = _PathInRun("checkpoints/best.safetensors")  # the best so far; deleted when training finishes
+    last_checkpoint = _PathInRun("checkpoints/last.ckpt")  # weights and optimizer, from which training resumes
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ class Run:
 
     @property
     def argument(self) -> str:
-        """Return the value of `run=` that opens the run."""
+        """Return the value of the setting `run` that opens the run."""
         if self.origin is not None:
             return shipped.SHIPPED if self.origin == shipped.FOLDER else HUB_PREFIX + self.name.replace("--", "/")
         start = self.config.start
@@ -128,7 +126,7 @@ def randomly_initialised(config: Config, vocabulary: int, seed: int) -> PronounM
 def locked_run(directory: Path, way_out: str = "") -> Iterator[None]:
     """Lock a run directory as `locked_directory` does, and remove the checkpoints of a finished run.
 
-    They are left over if its process was killed just before deleting them.
+    Such checkpoints remain if the training process was killed just before deleting them.
     """
     layout = RunFiles(directory)
     with locked_directory(directory, way_out):
@@ -144,17 +142,16 @@ def claimed(
     settings: Any,
     way_out: str = "name another folder with output=, or set overwrite=true",
 ) -> Iterator[None]:
-    """Check that results may be written to a folder, and record in `written.json` with which settings they are written.
+    """Check that results may be written to a folder, and record the settings of these results in `written.json`.
 
-    This is the rule of all commands: a result replaces only a result with the same settings, unless `overwrite` is set.
-    In a folder that `output` names, a file without a record may be somebody's own and is not replaced either. The
-    caller locks the folder. A page also replaces one of some of its runs or corpora. A note is printed in this case, or
-    if results without a record are replaced. If the `with` block fails, the record of a result that it has not written
-    stays as it was.
+    A result replaces only a result with the same settings, unless `overwrite` is set. In a folder that `output` names,
+    a file without a record is not replaced, since it may be somebody's own. A page that lists runs or corpora replaces
+    a page that lists only some of them. A note is printed if such a page, or a result without a record, is replaced. If
+    the `with` block fails, the records of results that it has not written are restored. The caller locks the folder.
 
     Args:
         results: the settings that determine each result, by name; the keys are paths in the folder. A value of the form
-            "name (digest)" with 16 digits, as `identity` has it, is compared by its digest.
+            "name (digest)" with 16 digits, as `identity` returns it, is compared by its digest.
         settings: settings of the command, with `output` and `overwrite`.
         way_out: end of the error message.
 
@@ -182,7 +179,7 @@ def claimed(
                 note = _("{path} is replaced by one with more {setting}: {added}")
                 notes += [note.format(path=folder / result, setting=name, added=", ".join(added))] if added else []
             elif _without_names(before.get(name)) != _without_names(now.get(name)):
-                # As the settings are typed, where null is no value.
+                # As on the command line, where null stands for no value.
                 old, other = (
                     value if isinstance(value := it.get(name), str) else json.dumps(value) for it in (before, now)
                 )
@@ -211,7 +208,10 @@ def claimed(
 
 
 def _added(before: Any, now: Any) -> list[str] | None:
-    """Return what a list adds to a recorded one, in any order; None if it lacks a part, or if one is no list."""
+    """Return the entries of the list `now` that `before` lacks; None if `now` lacks an entry, or one is no list.
+
+    Entries of the form "name (digest)" are compared by their digests.
+    """
     if not (isinstance(before, list) and isinstance(now, list)):
         return None
     added = list(now)
@@ -224,7 +224,7 @@ def _added(before: Any, now: Any) -> list[str] | None:
 
 
 def _without_names(value: Any) -> Any:
-    """Return a recorded setting in which what has a digest is known by the digest alone, since names may change."""
+    """Remove the name from each string "name (digest)" in the recorded value of a setting, since names may change."""
     if isinstance(value, list):
         return [_without_names(one) for one in value]
     return _NAME.sub("", value) if isinstance(value, str) else value
@@ -235,7 +235,7 @@ def _written_at(path: Path) -> int | None:
 
 
 def tidy(directory: Path) -> None:
-    """Remove the files of a killed process from a run directory, unless it is locked or cannot be written."""
+    """Remove leftovers of a killed process from a run directory, unless it is locked or cannot be written."""
     with suppress(UserError), locked_run(directory):
         pass
 
@@ -324,7 +324,7 @@ def _stored_run(directory: Path) -> Run:
 def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output: bool) -> None:
     """Load the weights of a run from the file `path` into a model; 16-bit values become float32.
 
-    With `tied_output`, output layer and token embedding share weights, which the file has once.
+    With `tied_output`, output layer and token embedding share weights, which are stored once in the file.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -359,7 +359,7 @@ def pretrained_run(folder: Path) -> Run:
         UserError: a file is missing or broken, or our encoder does not support the model.
     """
     locate_model(str(folder), "run")
-    encoder = encoder_settings(folder)  # first: tokenizers of families that it refuses may have no special tokens
+    encoder = encoder_settings(folder)  # first, since tokenizers of unsupported models may lack special tokens
     imported = read_tokenizer(folder)
     config = Config(
         start=str(folder), data=NoData(), model=encoder, task=Task(prediction=NoPrediction(), masked_lm=0.15)

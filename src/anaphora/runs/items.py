@@ -1,4 +1,4 @@
-"""Items of cached splits, the splits on which a command evaluates a run, and hashes to detect outdated results.
+"""Items on which a run is trained or evaluated, and hashes to detect outdated results.
 
 Each hash has 16 hexadecimal digits.
 """
@@ -30,14 +30,15 @@ from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
 
 OWN_DATA = "the run's own"
-"""What the record of a result (`claimed`) has as data if they are those of the run in whose folder it is."""
+"""Value of the data setting in the record of a result (`claimed`) that was measured on the run's own data."""
 
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """Examples that a command uses, sampled from each split if their number is limited.
+    """Training and development examples, and those of the split that a command evaluates a run on.
 
-    `split` is the name of the split to evaluate, and `measured` has the examples of this split.
+    `split` is the name of this split, and `measured` has its examples. Each split is sampled if the number of items is
+    limited.
     """
 
     training: Sequence[Example]
@@ -47,7 +48,7 @@ class EvaluationSplits:
 
 
 def corpus_of(run: Run, data: Data | None = None) -> Corpus:
-    """Return the corpus with the settings `data`; by default, the training corpus, after checking that it is unchanged.
+    """Return the corpus with the settings `data`, or by default the corpus on which a run was trained.
 
     Raises:
         UserError: the training items of the run's own corpus have changed since training.
@@ -56,7 +57,7 @@ def corpus_of(run: Run, data: Data | None = None) -> Corpus:
 
 
 def read_training_corpus(directory: Path, data: Data) -> Corpus:
-    """Return the corpus that a run's data settings name.
+    """Return the corpus on which a run was trained, given the run's directory and data settings.
 
     Raises:
         UserError: the corpus does not exist or cannot be read, or its training items have changed.
@@ -72,7 +73,7 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
 
 
 def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
-    """Check that a corpus still has the run's training items; otherwise training data could pass for unseen data.
+    """Check that a corpus still has the training items of a run, since a run must not be tested on its training items.
 
     A run whose `training.json` is missing or does not record the training items is not checked.
     """
@@ -82,7 +83,7 @@ def check_training_items(directory: Path, data: Data, corpus: Corpus) -> None:
 
 
 def other_training_items(data: Data, run: str) -> str:
-    """Return the error message for the case that the data no longer contain the items on which a run was trained."""
+    """Return the error message for data that no longer contain the items on which a run was trained."""
     return (
         f"data ({data.path_or_kind()}) no longer gives the training items of run {run}; restore the file, "
         "work in the folder where it was trained, or train again"
@@ -122,7 +123,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
 
 
 def encode(run: Run, examples: Sequence[Example]) -> EncodedSplit:
-    """Encode examples for the run's model; raise a UserError if one is longer than the model allows."""
+    """Encode examples for a run's model; raise a UserError if one is longer than the model allows."""
     encoded = EncodedSplit(examples, run.tokenizer)
     check_length(run.config.model, encoded.max_tokens())
     return encoded
@@ -134,9 +135,10 @@ def analysis_code_digest(*more: str) -> str:
 
 
 def weights_digest(run: Run) -> str:
-    """Return a hash of the file with the weights; `model_digest` if there is none or the weights are pretrained.
+    """Return a hash of the file with a run's weights.
 
-    A pretrained model so has the same hash in a local folder and on the Hugging Face Hub.
+    For pretrained weights, or if there is no such file, the result is `model_digest`. A pretrained model therefore has
+    the same hash in a local folder and on the Hugging Face Hub.
     """
     has_file = not run.is_pretrained and run.files.weights.exists()
     return file_digest(run.files.weights)[:16] if has_file else model_digest(run)
@@ -186,7 +188,7 @@ class StoredExamples(Sequence[Example]):
 
 
 class StreamedExamples(StoredExamples):
-    """Examples of a cached split that are decoded chunk by chunk in every iteration, and not stored in memory."""
+    """Examples of a cached split that are decoded in chunks in every iteration, and not kept in memory."""
 
     def __getitem__(self, index: Any) -> Any:
         numbers = (range(len(self)) if self._numbers is None else self._numbers)[index]

@@ -50,9 +50,9 @@ class Machine:
 def wait_briefly() -> None:
     """Let waiting OpenMP threads yield the processor sooner; call this before torch is imported.
 
-    By default they spin for milliseconds, which wastes their cores while they wait for a thread on a busy core. GNU's
-    OpenMP gets 1,000 spins, since on idle cores two threads that never spin are no faster than one; other OpenMP
-    libraries do not spin. A user's own value of OMP_WAIT_POLICY or GOMP_SPINCOUNT is kept.
+    By default, waiting threads spin for milliseconds, which wastes their cores while they wait for a thread on a busy
+    core. GNU's OpenMP gets 1,000 spins, since on idle cores two threads that never spin are no faster than one; other
+    OpenMP libraries do not spin. A user's own value of OMP_WAIT_POLICY or GOMP_SPINCOUNT is kept.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
@@ -62,13 +62,13 @@ def wait_briefly() -> None:
 def keep_few_kernels() -> None:
     """Let oneDNN cache 64 compiled matrix products instead of 1,024; call this before torch is imported.
 
-    oneDNN compiles a product anew for matrices with another number of rows. This number differs between batches, so
-    most compiled products are used only once in training. The limits are set in environment variables; values that the
-    user has set are kept.
+    oneDNN compiles a new product for each number of rows of a matrix. This number differs between batches, so most
+    compiled products are used only once in training. The limits are set in environment variables; values that the user
+    has set are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-    os.environ.setdefault("LRU_CACHE_CAPACITY", "64")  # of torch's layer above oneDNN
+    os.environ.setdefault("LRU_CACHE_CAPACITY", "64")  # of torch's own cache of oneDNN operations
 
 
 def slow_settings(machine: Machine, threads: int, precision: str, weights: int) -> list[str]:
@@ -111,7 +111,7 @@ def bfloat16_slowdown() -> float:
 
 
 def attention_seconds(lengths: Sequence[int], layers: int, width: int) -> float:
-    """Estimate the seconds of a forward pass over long texts on the CPU, from the matrix products in attention.
+    """Estimate the seconds that the matrix products of attention take in a forward pass over long texts on the CPU.
 
     `lengths` are the texts' numbers of tokens; the time grows with their squares.
     """
@@ -148,7 +148,7 @@ def _cores() -> int:
 
 
 def _load() -> float | None:
-    """Return the mean load over a few samples, since the system's one-minute average includes this process."""
+    """Return the mean number of other busy threads over a few samples; the system's average includes this process."""
     busy = []
     try:
         for _number in range(_LOOKS):

@@ -17,10 +17,10 @@ from anaphora.model.pretrained.families import CONFIG, WEIGHTS
 from anaphora.runs.shipped import SHIPPED, read_release, shipped_folder
 from anaphora.settings.data import Data
 
-_DEFAULT_RUN = "outputs/demo"  # run of commands that are given none
+_DEFAULT_RUN = "outputs/demo"  # default of the setting `run` in some commands
 _OF_A_MODEL = ("config.yaml", CONFIG, "metrics.json")
 """Files of which a directory must have at least one to be opened: settings of a run or of a model, or evidence."""
-_LISTED = 3  # most directories that a message lists
+_LISTED = 3  # maximum number of directories that a message lists
 
 
 def refuse_missing(settings: Any) -> None:

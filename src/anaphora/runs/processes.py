@@ -1,4 +1,4 @@
-"""Processes of a distributed training run, requeueing of preempted jobs, and the end of a command by SIGTERM.
+"""Processes of distributed training, requeueing of preempted jobs, and clean-up of a command that receives SIGTERM.
 
 Importing this module does not import torch.
 """
@@ -37,7 +37,7 @@ class Processes:
     launcher: str = ""  # "torchrun" or "srun"; "" for a single process
 
     def check_single(self, work: str) -> None:
-        """Check that there is a single process; `work` names the command in the message."""
+        """Raise `UserError` if several processes were started; `work` names the command in the message."""
         if self.count > 1:
             raise UserError(
                 f"{work} runs in a single process, but {self.launcher} started {self.count}; "
@@ -92,7 +92,7 @@ def until_requeued() -> Iterator[None]:
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, after which a command cleans up as after an interrupt."""
+    """Exception for SIGTERM; as a KeyboardInterrupt, it makes a command clean up as after Ctrl-C."""
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Exported runs, whose settings are in a config.json in the format of `transformers`.
+"""Settings of exported runs, which are in a config.json in the format of `transformers`.
 
 A run directory has a config.yaml instead; all code that reads a run supports both. Importing this module does not
 import torch.
@@ -54,7 +54,7 @@ def published_settings(run: Any, place: str) -> Config:
 def config_json(config: Config, vocabulary: int) -> dict[str, Any]:
     """Return the content of config.json: the run's settings, and the model's shape in the fields of `transformers`.
 
-    Absolute paths and paths in a home folder are reduced to their last part, so that they reveal no folders.
+    Absolute paths and paths in a home folder are reduced to their last part, so that they do not reveal folder names.
     """
     return {
         "model_type": MODEL_TYPE,

@@ -1,4 +1,4 @@
-"""Trained run inside the package: its folder, and a check that its files are intact.
+"""The trained run inside the package: its folder, and a check that its files are intact.
 
 Importing this module does not import torch.
 """
@@ -23,7 +23,7 @@ _WAY_OUT = "install the package again (in a checkout: git checkout -- src/anapho
 
 @dataclass(frozen=True)
 class Release:
-    """Hashes of the files of a released run."""
+    """Hashes that identify the files of a released run."""
 
     digest: str  # SHA-256 of the names and digests of all files; its first 8 characters name the release
     files: Mapping[str, str]  # digest of each file by its path relative to the folder
@@ -45,9 +45,9 @@ def shipped_folder() -> Path:
 
 
 def run_folder(name: str) -> Path:
-    """Return the folder of the run that is part of the package if `name` is "shipped", and otherwise the path `name`.
+    """Return the folder of the run inside the package if `name` is "shipped", and otherwise the path `name`.
 
-    The folder need not exist.
+    The path need not exist; a missing run inside the package raises UserError.
     """
     return shipped_folder() if name == SHIPPED else Path(name).expanduser()
 
@@ -62,7 +62,7 @@ def write_release(folder: Path) -> Release:
 
 
 def read_release() -> Release:
-    """Read release.json of the packaged run."""
+    """Read release.json of the run inside the package; raise UserError if it is missing or damaged."""
     path = shipped_folder() / RELEASE
     stored = read_json(path, {"digest": str, "files": {str: str}}, _WAY_OUT)
     if _total(stored["files"]) != stored["digest"]:
@@ -71,7 +71,7 @@ def read_release() -> Release:
 
 
 def check_release() -> Release:
-    """Check that the files of the packaged run are unchanged since its release, and return the release."""
+    """Return the release of the run inside the package; raise UserError if a file has changed since then."""
     release = read_release()
     for name, digest in release.files.items():
         path = FOLDER / name

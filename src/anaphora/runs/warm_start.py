@@ -29,7 +29,7 @@ _DOWNLOADED = [
     *("metrics.json", *(f"{language}/metrics.json" for language in LANGUAGES)),
 ]
 _DROPOUTS = {"dropout": "attention weights", "head_dropout": "heads"}
-"""Dropout rates of some kinds of attention, with what they drop."""
+"""Names of the dropout rates of attention, each with a description of what is dropped."""
 
 
 def locate_model(name: str, setting: str) -> Path:
