@@ -20,7 +20,7 @@ from anaphora.data.own_sentence import example_from_query
 from anaphora.report.figures import heads, pictures, style
 from anaphora.report.figures.maps import QuadCell, heat_map_figure, pronoun_row_figure, quad_figure
 from anaphora.report.figures.sheet import text_width, wrapped_title
-from anaphora.report.headline import bar_text, bars_not_beaten
+from anaphora.report.headline import threshold_text, unmet_thresholds
 from anaphora.report.titles import attention_title, heads_title, quad_title, scoreboard_title
 
 CHOSEN = Head(2, 0)
@@ -134,9 +134,9 @@ def test_chance_and_chance_among_the_cue_s_candidates_have_names_of_their_own(at
     known = with_candidate_accuracy(at_head, "en", 0.46)
     for of_cue, named in ((0.5, {"all_candidates": 0.44, "chance": 0.5}), (0.44, {"all_candidates": 0.44})):
         cell = replace(known.languages["en"], chance=0.44, baselines={"chance": of_cue})
-        assert bars_not_beaten(cell) == named
-    assert bar_text("all_candidates", 0.44) == "chance (44 %)"
-    assert bar_text("chance", 0.5) == "chance among the cue’s candidates (50 %)"
+        assert unmet_thresholds(cell) == named
+    assert threshold_text("all_candidates", 0.44) == "chance (44 %)"
+    assert threshold_text("chance", 0.5) == "chance among the cue’s candidates (50 %)"
 
 
 def test_the_scoreboard_says_that_a_task_is_not_solved_rather_than_where_heads_point(at_head: Evidence) -> None:

@@ -95,7 +95,7 @@ def attribution(run: Run, text: str, example: Example | None, by: str) -> WordAt
     """
     from anaphora.analysis.maps.attribution import integrated_gradients
 
-    with torch.inference_mode(False):  # which allows no gradients, even later
+    with torch.inference_mode(False):  # tensors created in inference mode never have gradients
         batch, names = _batch_and_answers(run, text, example)
         measured = integrated_gradients(run.model, batch.to(run.model.device), _STEPS)
     words, spans, units = text_units(text, run.tokenizer.encode(text), by)

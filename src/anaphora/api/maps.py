@@ -266,7 +266,7 @@ class SentenceAttention:
         return AttentionPage(written)
 
     def _last_word_table(self) -> TableElement:
-        """Return a table of the head in which the pronoun, and the last word, attends most to each candidate."""
+        """Return a table of the head in which the pronoun, or the last word, attends most to each candidate."""
         from anaphora.report.page.elements import TableElement
 
         hidden = _("not visible")

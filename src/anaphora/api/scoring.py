@@ -1,7 +1,4 @@
-"""Scores of a model's attention heads on a corpus; a head is chosen on the development split, evaluated on another.
-
-"Main items" are the items that count for the main results (`Example.is_main`).
-"""
+"""Scores of a model's attention heads on a corpus; a head is chosen on the development split, evaluated on another."""
 
 from __future__ import annotations
 
@@ -275,10 +272,7 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return the model with approximately `most` examples for the causal tests; if they are impossible, the reason.
-
-    The other element of the returned tuple is None.
-    """
+    """Return (model with about `most` examples for the causal tests, None), or (None, why the tests are impossible)."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:
@@ -306,7 +300,7 @@ def unread_by(model: AnyModel, examples: Sequence[Example]) -> UnreadMentions | 
 
 
 def why_untested(model: AnyModel) -> UserError | None:
-    """Return an error that says why a model has no causal tests (it cannot choose among candidates); None if it has."""
+    """Return an error that says why the causal tests are impossible for a model; None if they are possible."""
     if isinstance(model, OpenRun):
         return why_unanswered(model.run)
     from anaphora.hf.editable import why_no_answer

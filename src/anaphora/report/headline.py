@@ -59,10 +59,7 @@ def headline_table(evidence: Evidence) -> Table:
 
 
 def headline_sentence(evidence: Evidence) -> str:
-    """Return in words what the scores show about the chosen head.
-
-    There is one sentence for each key of `groups_by_case`, but one for each group under "ordinary" and "unsolved".
-    """
+    """Return in words what the scores show about the chosen head, for each group of items (`groups_by_case`)."""
     cases = groups_by_case(evidence)
     items = _("unseen items")
     if not evidence.is_of_held_out_items:
@@ -75,7 +72,7 @@ def headline_sentence(evidence: Evidence) -> str:
         if cases[case]
     ]
     for group in cases["ordinary"]:
-        bars = listed([bar_text(name, value) for name, value in bars_not_beaten(group.cell).items()])
+        bars = listed([threshold_text(name, value) for name, value in unmet_thresholds(group.cell).items()])
         sentences.append(_accuracy_sentence("ordinary", [group], evidence, items, bars=bars))
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     if below_chance := [group_name(group) for group in cases["unsolved"] if _is_below_chance(group.cell)]:
@@ -166,7 +163,7 @@ def _case(cell: Cell) -> str:
     ends = cell.intervals.task_accuracy
     if task is None or task < _least_accuracy(chance) or (ends.low if ends else task) <= bar:
         return "unsolved"
-    if bars := bars_not_beaten(cell):
+    if bars := unmet_thresholds(cell):
         is_above = cell.candidate_accuracy is not None and cell.candidate_accuracy > max(bars.values())
         return "open" if is_above and cell.intervals.candidate_accuracy is None else "ordinary"
     return "points" if cell.baselines.get("random_init_95") is not None else "unmeasured"
@@ -178,7 +175,7 @@ def _is_below_chance(cell: Cell) -> bool:
     return ends is not None and ends.high < (cell.chance or 0.0)
 
 
-def bars_not_beaten(cell: Cell) -> dict[str, float]:
+def unmet_thresholds(cell: Cell) -> dict[str, float]:
     """Return the thresholds that the lower bound of the head's candidate accuracy does not exceed, keyed by name.
 
     The thresholds are chance and the baselines; without an interval, all are returned. "all_candidates" is the accuracy
@@ -193,9 +190,9 @@ def bars_not_beaten(cell: Cell) -> dict[str, float]:
     return {name: value for name, value in bars.items() if value is not None and low <= value}
 
 
-def bar_text(name: str, value: float) -> str:
+def threshold_text(name: str, value: float) -> str:
     """Return the name and the accuracy of a baseline, or of chance ("all_candidates"), for use in a sentence."""
-    return _("{rule} ({share})").format(rule=_bar_name(name), share=share_text(value))
+    return _("{rule} ({share})").format(rule=_threshold_name(name), share=share_text(value))
 
 
 def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evidence, items: str, **values: str) -> str:
@@ -247,14 +244,14 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
         "items": items,
         "chance": share_text(cell.chance),
     }
-    if bar := bar_not_cleared(cell):
+    if bar := task_threshold(cell):
         if best is not None and cell.task_accuracy <= best.accuracy:
             text = _(
                 "In {group} the model answers {share} of {items} correctly, no more than a rule that looks at no "
                 "attention ({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point "
                 "should not be read as alignment."
             )
-            return text.format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
+            return text.format(**values, rule=_threshold_name(best.name), best=share_text(best.accuracy))
         return _(
             "In {group} the model answers {share} of {items} correctly, not clearly above {bar}: the task counts as "
             "not solved, so where its heads point should not be read as alignment."
@@ -267,21 +264,22 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     return _(
         "In {group} the model answers {share} of {items} correctly (chance {chance}, best baseline {rule} {best}): the "
         "task is not solved, so where its heads point should not be read as alignment."
-    ).format(**values, rule=_bar_name(best.name), best=share_text(best.accuracy))
+    ).format(**values, rule=_threshold_name(best.name), best=share_text(best.accuracy))
 
 
-def bar_not_cleared(cell: Cell) -> str | None:
-    """Return chance or the best baseline, as a phrase, if a task is unsolved only because its accuracy is not above it.
+def task_threshold(cell: Cell) -> str | None:
+    """Return chance or the best baseline, which a group's task accuracy does not clearly exceed, for use in a sentence.
 
     Return None if the task accuracy was not measured, or is less than halfway from chance to 1.
     """
     if cell.task_accuracy is None or cell.task_accuracy < _least_accuracy(cell.chance or 0.0):
         return None
     best, chance = cell.best_shortcut, cell.chance or 0.0
-    return bar_text(best.name, best.accuracy) if best and best.accuracy > chance else bar_text("all_candidates", chance)
+    name, accuracy = (best.name, best.accuracy) if best and best.accuracy > chance else ("all_candidates", chance)
+    return threshold_text(name, accuracy)
 
 
-def _bar_name(name: str) -> str:
+def _threshold_name(name: str) -> str:
     bars = {
         "all_candidates": _("chance"),
         "random_init": _("the mean of untrained models"),

@@ -266,7 +266,7 @@ def _patching_rows(patching: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _groups(part: Groups[Any] | None) -> Iterator[tuple[Row, Any]]:
-    """Yield (columns, measurement) for each language and cue category; the columns are "language" and "kind"."""
+    """Yield ({"language", "kind"}, measurement) for each language and cue category (`kind`)."""
     for language, kinds in (part or {}).items():
         for kind, cell in kinds.items():
             yield {"language": language, "kind": kind}, cell

@@ -19,7 +19,14 @@ from anaphora.report.figures import style
 from anaphora.report.figures.fonts import drawable_text, is_chinese
 from anaphora.report.figures.maps import QuadCell
 from anaphora.report.figures.sheet import CandidateWords, WordRoles, text_width
-from anaphora.report.headline import bar_not_cleared, bar_text, bars_not_beaten, group_name, groups_by_case, share_text
+from anaphora.report.headline import (
+    group_name,
+    groups_by_case,
+    share_text,
+    task_threshold,
+    threshold_text,
+    unmet_thresholds,
+)
 from anaphora.report.numbers import format_short_percent
 from anaphora.report.wording import Group, group_label, head_name, label, language_name, listed, split_names
 
@@ -77,21 +84,21 @@ def scoreboard_title(evidence: Evidence) -> str:
     )
     add(without_interval, cases["open"])
     for group in cases["ordinary"]:
-        bars = bars_not_beaten(group.cell)
+        bars = unmet_thresholds(group.cell)
         highest = max(bars, key=bars.__getitem__)
         text = _(
             "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
             "{split} items, not clearly above {bar}"
         )
-        add(text, [group], bar=bar_text(highest, bars[highest]))
+        add(text, [group], bar=threshold_text(highest, bars[highest]))
     unsolved = _(
         "In {groups}, the model answers {shares} of {split} items correctly (chance {chance}): the task is not solved"
     )
     answered = [group for group in cases["unsolved"] if group.cell.task_accuracy is not None]
-    if wrong := [group for group in answered if bar_not_cleared(group.cell) is None]:
+    if wrong := [group for group in answered if task_threshold(group.cell) is None]:
         add(unsolved, wrong, shares=_listed_shares([group.cell.task_accuracy for group in wrong]))
     for group in answered:
-        if bar := bar_not_cleared(group.cell):
+        if bar := task_threshold(group.cell):
             text = _(
                 "In {groups}, the model answers {shares} of {split} items correctly, not clearly above {bar}: the task "
                 "counts as not solved"
@@ -138,7 +145,7 @@ def heads_title(
             "development items; chance {chance}"
         )
     )
-    lines = [text.format(**values, bar=bar_text(highest, bars[highest]), chance=share_text(chance))]
+    lines = [text.format(**values, bar=threshold_text(highest, bars[highest]), chance=share_text(chance))]
     best_layer, best_head = (int(index) for index in np.unravel_index(np.nanargmax(scores), scores.shape))
     best = float(scores[best_layer, best_head])
     if best > share:
@@ -151,7 +158,7 @@ def heads_title(
 
 
 def quad_title(cells: Sequence[QuadCell], language: str, kind: str, head: Head) -> str:
-    """Return a title with the number of sentences of a quad in which the antecedent gets the most weight."""
+    """Return a title with the number of sentences of a quad (two cues, two candidate orders) that a head gets right."""
     right = sum(cell.antecedent_is_strongest() for cell in cells)
     if right == len(cells):
         text = _(

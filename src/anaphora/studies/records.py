@@ -124,7 +124,7 @@ def check_replaced(job: Job, query: Query) -> None:
     """
     try:
         stored = _read_measured(job.directory)
-    except UserError:  # a damaged file is written again
+    except UserError:  # a damaged file may be overwritten
         return
     if stored is None or query.overwrite:
         return

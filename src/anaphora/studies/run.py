@@ -232,7 +232,7 @@ def terminal_report(study: Study) -> Iterator[Table | str]:
             None: _("not checked: {statement} ({measured}; needed {needed})"),
         }[row.passed]
         yield text.format(
-            statement=words.own_words(row.statement, row.statement_zh),
+            statement=words.in_page_language(row.statement, row.statement_zh),
             measured=pgettext("list", ", ").join(values) or NOT_MEASURED,
             needed=words.condition_text(row),
         )

@@ -226,8 +226,8 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
     """Return a measure's values over seeds.
 
-    For `ALIGNMENT_MEASURES` (how well attention identifies the antecedent), the value is None if the run does not solve
-    the task; this requires that task accuracy was measured.
+    In `ALIGNMENT_MEASURES` (how well attention identifies the antecedent), the value of a run that does not solve the
+    task is None, provided that task accuracy was measured.
     """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:

@@ -186,10 +186,7 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
 
 
 def _phrases() -> dict[str, str]:
-    """Return the texts of the page's interface in the current language, keyed by name.
-
-    The page's script fills in the placeholders in braces.
-    """
+    """Return the texts of the page's interface, keyed by name; the page's script fills in placeholders in braces."""
     return answer_phrases() | {
         "title": _("Type a sentence, see its attention"),
         "lead": _("The whole model is inside this page and computes in your browser. Nothing that you type leaves it."),

@@ -117,8 +117,8 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
     """
     content = json.loads(run.tokenizer.dumps())
     model = content["model"]
-    splitters = {False: _splitter(character_vocabulary(["a"], 1)), True: _splitter(wordpiece_vocabulary(["aa"], 16))}
-    single = [is_single for is_single, parts in splitters.items() if parts == {name: content[name] for name in parts}]
+    pipelines = {False: _pipeline(character_vocabulary(["a"], 1)), True: _pipeline(wordpiece_vocabulary(["aa"], 16))}
+    single = [is_single for is_single, parts in pipelines.items() if parts == {name: content[name] for name in parts}]
     options = _TOKENIZERS.get(model["type"])
     if not single or options is None or any(model.get(name, value) != value for name, value in options.items()):
         raise UserError(
@@ -134,7 +134,7 @@ def stored_tokenizer(run: Run) -> dict[str, Any]:
     return stored
 
 
-def _splitter(tokenizer: Any) -> dict[str, Any]:
+def _pipeline(tokenizer: Any) -> dict[str, Any]:
     """Return the fields of a tokenizer's JSON that determine its pre- and post-processing."""
     content = json.loads(tokenizer.dumps())
     return {name: content[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "added_tokens")}

@@ -185,10 +185,7 @@ def _json(content: Any, status: int = 200) -> Response:
 
 
 def _phrases() -> dict[str, str]:
-    """Return the texts of the page's interface in the current language, keyed by name.
-
-    The page's script fills in the placeholders in braces.
-    """
+    """Return the texts of the page's interface, keyed by name; the page's script fills in placeholders in braces."""
     return {
         "title": _("Type a sentence, see its attention"),
         "lead": _("Maps of every layer and head, at once. Nothing leaves this machine."),

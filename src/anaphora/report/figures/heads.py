@@ -323,11 +323,11 @@ def alignment_figure(
     axes.set_xlabel(_("training step"))
     axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
     axes.set_ylabel(_("candidate accuracy (%)") if task is None else _("accuracy (%)"))
-    _name_line_ends(axes, ends, axes.get_position().height * sheet.height)
+    _label_line_ends(axes, ends, axes.get_position().height * sheet.height)
     return sheet.figure
 
 
-def _name_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
+def _label_line_ends(axes: Axes, ends: Sequence[tuple[float, str, str, str]], tall: float) -> None:
     """Label each line, given as (last value, label, colour, font weight), at its right end.
 
     The axes are `tall` inches high.

@@ -47,7 +47,7 @@ from anaphora.report.figures.style import figure_style
 
 @dataclass(frozen=True, kw_only=True)
 class QuadCell:
-    """Sentence of a quad with the pronoun's attention weights on its W words in one head, (W,).
+    """Sentence of a quad (cues combined with candidate orders) with the pronoun's attention in one head, (W,).
 
     The pronoun and each candidate are given by the indices of their words.
     """
@@ -58,7 +58,7 @@ class QuadCell:
     antecedents: CandidateWords
     distractors: CandidateWords
     label: str = ""
-    text: str = ""  # as it is written
+    text: str = ""  # the sentence as written
 
     def antecedent_is_strongest(self) -> bool:
         """Return whether an antecedent gets more weight, summed over its words, than every other candidate."""

@@ -36,9 +36,9 @@ from anaphora.report.wording import (
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
     """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals.
 
-    The effects are mean differences of attention weight between the two candidates in the sentences of a quad:
-    antecedent minus other candidate (meaning), first minus second in the sentence (position), and the absolute
-    difference over all sentences (entity). They are shown for each group of items.
+    The effects are mean differences of attention weight between the two candidates over the sentences of a quad (each
+    of two cues with both candidate orders): antecedent minus other candidate (meaning), first minus second in the
+    sentence (position), and the absolute difference over all sentences (entity).
     """
     groups = list(kind_groups(part))
     marks: Marks = {}
@@ -65,7 +65,7 @@ def effects_figure(part: Groups[Effects] | None) -> Figure | None:
 def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
     """Draw candidate accuracy and weight on the antecedent for each type of attention map, such as rollout.
 
-    For each type, they are those of the head or layer that was chosen with maps of this type.
+    A head or layer is chosen separately for each type, unless there is one map for the whole model.
     """
     marks: Marks = {}
     panels: dict[str, None] = {}

@@ -223,7 +223,7 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the interval of a bar that is filled from 0 to `filled`, in a contrasting colour on the filled area."""
+    """Draw the interval of a bar, filled from 0 to `filled`, with enough contrast inside and outside this area."""
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (

@@ -51,10 +51,7 @@ def sentence_pronoun_row(record: AttentionRecord, head: Head) -> Figure:
 
 
 def quad_cells(records: Sequence[AttentionRecord], head: Head) -> list[QuadCell]:
-    """Return the sentences of a quad with the pronoun's attention in one head, sorted by cue and candidate order.
-
-    A quad has a sentence for every combination of cue (the words that decide) and candidate order.
-    """
+    """Return the sentences of a quad with the pronoun's attention in one head, by cue and then candidate order."""
     ordered = sorted(records, key=lambda record: (_cue(record.example), _order(record.example)))
     orders = sorted({_order(record.example) for record in records})
     return [_quad_cell(record, head, orders.index(_order(record.example)) + 1) for record in ordered]

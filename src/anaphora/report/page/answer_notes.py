@@ -56,7 +56,7 @@ def unread_note(words: Sequence[str]) -> str:
 
 
 def quoted_words(words: Sequence[str]) -> str:
-    """Return words in quotation marks, joined by commas; invisible characters are written as, for example, U+00AD."""
+    """Return words in quotation marks, joined by commas; invisible words are written as code points such as U+00AD."""
     printable = (
         word if any(map(str.isprintable, word)) else " ".join(f"U+{ord(letter):04X}" for letter in word)
         for word in words

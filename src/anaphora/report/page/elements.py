@@ -38,7 +38,7 @@ class ReportRun:
             with both orders of the candidates.
         sentences: sentences with this run's attention maps and answers, for the interactive view of the page.
         is_explored: whether the interactive view shows these sentences, so that examples can link to it.
-        unread: parts of pronouns and candidates that the model's vocabulary lacks; None if there are no such parts.
+        unread: items with a pronoun or candidate outside the model's vocabulary; None if there are none.
     """
 
     name: str

@@ -145,11 +145,8 @@ def _answer_text(example: Example, answer: int | None) -> str | None:
 def pack_map(weights: ArrayLike) -> dict[str, Any]:
     """Encode an attention map for an explorer entry: clip the weights to [0, 1] and round them to multiples of 1 / 255.
 
-    Args:
-        weights: (L, H, W, W), or (L, 1, W, W) for a map without heads; finite.
-
-    Returns:
-        {"shape": shape of the map, "data": base64 of uint8}.
+    The weights are (L, H, W, W), or (L, 1, W, W) without heads, and finite. The result has the map's "shape", and its
+    "data" as base64 of uint8.
 
     Raises:
         UserError: weights of another shape.

@@ -131,7 +131,7 @@ def write_attention_page(
         head: head shown first; None for the first head.
         decoder: for a decoder (causal attention), a table of the weights from the pronoun and from the last word,
             without rows if no pronoun is given; None for other models.
-        unread: parts of the text outside the model's vocabulary, which the page warns about.
+        unread: substrings of the text outside the model's vocabulary, for a warning on the page.
 
     Raises:
         UserError: there are no words or no maps; or the data of a map do not match its shape, or this does not match
@@ -205,7 +205,7 @@ def inline_figure(figure: Figure, prefix: str) -> InlineFigure:
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{prefix}{match[1]}"' if match[1] in kept else "", svg)
     svg = svg.replace("url(#", f"url(#{prefix}").replace('xlink:href="#', f'href="#{prefix}')
     svg = re.sub(r"<g>\s*</g>|\s*\n\s*", lambda match: "" if "g" in match[0] else "\n", svg)
-    # Chinese on a page in another language needs Chinese glyphs.
+    # On a page in another language, lang="zh" selects Chinese rather than Japanese glyphs.
     svg = _CHINESE_TEXT.sub('<text lang="zh"', svg) if spoken_language() != "zh" else svg
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
     above = 72 * TITLE_LINE * len(lines)

@@ -58,10 +58,7 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return the cue categories, "set" and "role", that are among the names of groups of items.
-
-    If neither is, return ["all"] if there is a group of this name, and otherwise an empty list.
-    """
+    """Return which of the cue categories "set" and "role" are names of `groups`; if none, ["all"] if this is a name."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
@@ -132,11 +129,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the names of the interventions in a study, such as "all knocked out".
-
-    They are read from the names of groups of items: "all knocked out, set" has this intervention and the cue category
-    "set".
-    """
+    """Return the interventions in a study: "all knocked out" for a group of items named "all knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))

@@ -191,7 +191,7 @@ def verdict_elements(study: Study) -> Iterator[PageElement]:
     rules = [
         RuleResult(
             rule=_rule_cells(row, study),
-            question=words.own_words(row.statement, row.statement_zh),
+            question=words.in_page_language(row.statement, row.statement_zh),
             value=clauses(
                 [
                     words.value_in(language, words.judged_spread(row, row.spreads.get(language)))

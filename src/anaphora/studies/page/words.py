@@ -28,19 +28,19 @@ from anaphora.studies.schema import GroupSummary, RuleOutcome, Study
 from anaphora.studies.summary import rule_condition
 
 
-def own_words(text: str, chinese: str | None) -> str:
+def in_page_language(text: str, chinese: str | None) -> str:
     """Return a text that a study gives in English and perhaps in Chinese, in the language of the page if possible."""
     return chinese if chinese and spoken_language() == "zh" else text
 
 
 def question_of(study: Study) -> str:
     """Return the question of a study in the page's language."""
-    return own_words(study.question, study.question_zh)
+    return in_page_language(study.question, study.question_zh)
 
 
 def prediction_of(study: Study) -> str:
     """Return the prediction of a study in the page's language."""
-    return own_words(study.prediction, study.prediction_zh)
+    return in_page_language(study.prediction, study.prediction_zh)
 
 
 def names_of(study: Study) -> dict[str, str]:

@@ -49,7 +49,7 @@ class AtlasEntry:
         heads: (L, H) candidate accuracy of every head on the development split, by language; NaN in layers without
             attention.
         untested: one-line reason why there are no causal tests; None if there are tests or none were requested.
-        unread: parts of pronouns and candidates outside the model's vocabulary; None if there are no such parts.
+        unread: items with a pronoun or candidate outside the model's vocabulary; None if there are none.
         antecedents: rows of `selection_table` (how often rules and heads select an antecedent), if the corpus has
             documents; None on other corpora or if `unselected` is true.
         unselected: whether the corpus has documents but the model cannot be scored on selecting antecedents.
