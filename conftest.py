@@ -200,7 +200,7 @@ def unfinished(finished: Path, tmp_path_factory: pytest.TempPathFactory, tiny: C
     from anaphora.training.run import train
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(ValidationCheckpoint, "forget", as_before)
+        patched.setattr(ValidationCheckpoint, "remove_checkpoints", as_before)
         directory = Path(train(tiny(tmp_path_factory.mktemp("unfinished"))))
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     RunFiles(directory).weights.unlink()
@@ -217,7 +217,7 @@ def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let finished runs keep their checkpoints, so that a test can inspect them."""
     from anaphora.training.callbacks import ValidationCheckpoint
 
-    monkeypatch.setattr(ValidationCheckpoint, "forget", as_before)
+    monkeypatch.setattr(ValidationCheckpoint, "remove_checkpoints", as_before)
 
 
 @pytest.fixture(scope="session")

@@ -160,7 +160,7 @@ def write_page() -> None:
 def draw_for_tensorboard() -> None:
     example = example_from_query(f"张{RARE}和{FURTHER}来了，他走了。", "他", [])
     picture = probe_pictures._ImageSheet(example, "", 5, 200, probe_pictures._phrases("zh"), "")
-    picture.grow(10)
+    picture.set_height(10)
     picture.finished()
 
 

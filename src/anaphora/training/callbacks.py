@@ -1,4 +1,4 @@
-"""Callbacks of a training run: a progress bar, a stop of all processes at the same step, and checkpoints."""
+"""Callbacks of a training run: a progress bar, checkpoints, and a stop of all processes at the same step."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class StopTogether(lightning.Callback):
 
 
 class ValidationCheckpoint(lightning.Callback):
-    """Callback that records validations, writes the best weights and a checkpoint, and stops training early.
+    """Callback that records validations, writes the best weights and a checkpoint, and does early stopping.
 
     All files are written atomically, so a killed run resumes from its last validation. Only rank 0 validates and
     writes, but every rank stores the metrics of the validations, so that all ranks decide alike.
@@ -188,7 +188,7 @@ class ValidationCheckpoint(lightning.Callback):
         """
         if self._writes:
             self.layout.best_weights.replace(self.layout.weights)
-            self.forget()
+            self.remove_checkpoints()
 
     def keep_diverged_weights(self) -> str:
         """Save the best weights so far as the weights of the run after training has diverged.
@@ -205,7 +205,7 @@ class ValidationCheckpoint(lightning.Callback):
         self.keep_best_weights()
         return f"the best weights before, of step {best['step']:.0f}, are kept in {self.layout.weights}"
 
-    def forget(self) -> None:
+    def remove_checkpoints(self) -> None:
         """Remove the checkpoints, which take two to three times as much space as the weights."""
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 

@@ -1,7 +1,7 @@
-"""Items of a training run: texts, with or without labels, or examples (pronouns with candidates).
+"""Training and validation items of a run: texts, with or without labels, or pronouns with candidate antecedents.
 
-They are encoded with the vocabulary of the run and divided into batches. In control runs, the labels, which are the
-antecedents, are replaced with random candidates or with the nearest candidate.
+They are encoded with the vocabulary of the run and divided into batches. In control runs, the antecedents are replaced
+by random candidates or by the nearest candidate.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from anaphora.settings.vocabulary import WordVocabulary
 from anaphora.training.losses import share_of_rank
 
 AGREEMENT_TYPES = ("gender", "number", "animacy")
-"""Types of cue in which only the antecedent agrees with the pronoun's form."""
+"""Types of cue, that is, of what determines the antecedent, in which only the antecedent agrees with the pronoun."""
 
 
 class TrainingData(NamedTuple):
-    """Training data of a run, whose settings may include labels taken from the data.
+    """Encoded data of a run, with its tokenizer and its settings, which now include the labels that the data have.
 
     `items_digest` is a hash of the corpus's training items, to detect later changes of the data.
     """
@@ -55,13 +55,14 @@ class TrainingData(NamedTuple):
 def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the texts of a corpus.
 
-    Tokens are cached in a file, unless the tokenizer splits words at random. A label prediction head without labels in
-    the settings gets those of the training split. Without a known tokenizer, one is trained on that split.
+    Tokens are cached in a file, unless the tokenizer splits words at random. If labels are to be predicted and the
+    settings do not list them, they are taken from the training split. If `known` is None, a tokenizer is trained on
+    this split.
 
     Raises:
-        UserError: the training or development split is empty; for labels, there are fewer than two, or a development or
-            test text has more tokens than the model allows; or no development word is masked, although the loss of
-            these words decides which weights are kept. Also the errors of `store.load` and `EncodedTexts`.
+        UserError: the training or development split is empty; there are fewer than two labels to predict; a text with a
+            label has more tokens than the model allows; or no token of the development split is masked, so that no
+            validation loss can select the best weights. Also the errors of `store.load` and `EncodedTexts`.
     """
     corpus = load_corpus(config.data)
     training, development = (
@@ -108,7 +109,7 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the examples (pronouns with candidates) of a corpus.
 
     With `task.exchanged_names` or `task.other_names`, the training split also gets copies of its examples in which the
-    candidates' names are exchanged or replaced by names from other items. Without a known tokenizer, one is trained on
+    candidates' names are exchanged or replaced by names from other items. If `known` is None, a tokenizer is trained on
     the training split.
 
     Raises:
@@ -206,9 +207,9 @@ class _Batches:
 
 
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
-    """Return the training examples, followed by copies with exchanged or other names if the settings ask for them.
+    """Return the training examples, followed by copies with exchanged or other names if the settings request them.
 
-    Without copies and without a limited number of items, the examples are decoded one by one when they are used.
+    Without copies, and if `trainer.limit_items` is not set, the examples are decoded one by one when they are used.
     """
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:
@@ -246,8 +247,8 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
     """Check that the prediction head can predict the antecedent of every item.
 
     Raises:
-        UserError: an item has no antecedent, although "none of them" cannot be predicted, or has more candidates than
-            the prediction head can number (`task.prediction.slots`).
+        UserError: an item has no antecedent, but the prediction head cannot predict "none of the candidates", or it has
+            more candidates than the prediction head can number (`task.prediction.slots`).
     """
     prediction = config.task.prediction
     has_no_none = not (isinstance(prediction, NoPrediction) or prediction.none_of_them)
@@ -340,7 +341,7 @@ def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
 
 
 def label_nearest(data: EncodedSplit) -> None:
-    """Replace the antecedents of every item that has any by the candidate that `nearest_compatible` returns."""
+    """Replace the antecedents of each item, if it has any, by its candidate from `nearest_compatible`."""
     gold = np.zeros_like(data.gold)
     for number, example in enumerate(data.examples):
         if example.antecedents:
@@ -351,8 +352,8 @@ def label_nearest(data: EncodedSplit) -> None:
 def nearest_compatible(example: Example) -> int:
     """Return the index of the compatible candidate that is mentioned last before the pronoun.
 
-    If there is none, return the first one after the pronoun. If the cue type is one of `AGREEMENT_TYPES`, only the
-    antecedents agree with the pronoun and are compatible; otherwise all candidates are compatible.
+    If there is none, return the first one after the pronoun. If gender, number or animacy determines the antecedent
+    (`AGREEMENT_TYPES`), only the antecedents agree with the pronoun and are compatible; otherwise all candidates are.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree

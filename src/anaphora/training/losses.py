@@ -23,9 +23,9 @@ class BatchShare(Batch):
     """Rows (token sequences) of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
-        weights: (5,) factor for each loss part in `PARTS`: the number of elements (such as items or masked tokens) of
-            the part in these rows, times the number of ranks, divided by the number of such elements in the whole
-            batch. The loss part of the whole batch is the mean over ranks of the rank's loss part times this factor.
+        weights: (5,) factor for each loss part in `PARTS`: the number of the part's elements (such as items or masked
+            tokens) in these rows, divided by that in the whole batch, times the number of ranks. The mean over ranks of
+            the loss part times this factor is the loss part of the whole batch.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -63,7 +63,7 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
     """Return the rows of a batch that are assigned to one rank.
 
-    A rank without rows gets the first row and its minimal pair with weight 0, since every rank must compute gradients.
+    A rank without rows gets the first row, with its minimal pair, at weight 0, since every rank must compute gradients.
     """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
@@ -133,7 +133,7 @@ def minimal_pair_contrast_loss(scores: Tensor, minimal_pairs: Tensor) -> Tensor:
     their probabilities for the two items. It needs to know only that the antecedents differ.
 
     Args:
-        scores: (N, M + 1) scores of the M candidates of N items; the last column is the score of "none of them".
+        scores: (N, M + 1) scores of N items; the columns are M candidates and "none of the candidates".
         minimal_pairs: (Q, 2) item indices of at least one pair with different antecedents.
     """
     shares = scores.softmax(dim=1)
@@ -167,13 +167,13 @@ def take_share(batch: Batch, rank: int, count: int) -> Batch:
     """Return the rows of a batch that are assigned to process `rank` of `count` processes; there may be none.
 
     These are every `count`-th row, starting with row `rank`, where all rows of a minimal pair count as one. Random
-    choices for the whole batch, such as those of masked tokens, remain as they are.
+    choices for the whole batch, such as which tokens are masked, are kept.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
 
 
 def take_rows(batch: Batch, rows: Tensor) -> Batch:
-    """Return a batch of the given rows, (S,) ascending indices, with both items of a minimal pair or neither."""
+    """Return a batch of the rows with these indices, (S,), ascending; minimal pairs with a missing item are dropped."""
     length, most = batch.ids.shape[1], batch.present.shape[1]
     new_rows = _new_numbers(rows, len(batch.ids))
     segments = batch.segments[rows]

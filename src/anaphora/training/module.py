@@ -32,7 +32,7 @@ class TrainingModule(lightning.LightningModule):
 
     Attributes:
         step_metrics: metrics of the last step: the loss, its parts if there are several, the gradient norm before
-            clipping and the highest learning rate; with a value curriculum, also the encoder's `hidden_share`.
+            clipping and the highest learning rate; with `optimizer.value_curriculum`, also `Encoder.hidden_share`.
         predictions: predictions of the last validation on rank 0. None on other ranks, before the first validation, and
             for a model without a prediction head.
         stop_requested: whether this process has received a signal to stop; all ranks then stop at the next step.
@@ -65,7 +65,7 @@ class TrainingModule(lightning.LightningModule):
         return step_losses.total
 
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
-        """Return the losses of the whole batch; raise KeyboardInterrupt everywhere if any rank is to stop."""
+        """Return the losses of the whole batch; raise KeyboardInterrupt on all ranks if one has received a signal."""
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
         stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
         if stop:

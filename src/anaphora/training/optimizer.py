@@ -1,4 +1,4 @@
-"""Optimizers (AdamW, and Muon for the matrices of the blocks) and the learning rate schedule."""
+"""Optimizers (AdamW, and Muon for the matrices of the Transformer blocks) and the learning rate schedule."""
 
 from __future__ import annotations
 
@@ -75,7 +75,10 @@ def layer_learning_rate_factors(model: nn.Module, decay: float) -> dict[nn.Param
 
 
 def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Split the trainable weights into the matrices of the blocks for Muon (none with "adamw"), and all others."""
+    """Return the matrices of the Transformer blocks, which `Muon` orthogonalises, and all other trainable weights.
+
+    Unless the setting `matrices` is "muon", all trainable weights are in the second list.
+    """
     orthogonal: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for name, weight in model.named_parameters():
@@ -151,11 +154,11 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonalise(matrices: Tensor, products: torch.dtype = torch.float32, steps: int = NEWTON_SCHULZ_STEPS) -> Tensor:
-    """Bring the singular values of matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
+    """Bring the singular values of K matrices close to 1 by Newton-Schulz steps: (K, M, N) -> (K, M, N).
 
     After three steps, singular values of at least 2 % of a matrix's Frobenius norm lie between about 0.68 and 1.2, and
     smaller ones have grown up to 41-fold; training does not need exactly 1 (Jordan et al. 2024). `products` is the data
-    type of the matrix products; the result has that of `matrices`.
+    type of intermediate matrix products; the result has the data type of `matrices`.
     """
     first, second, third = NEWTON_SCHULZ_COEFFICIENTS
     tall = matrices.shape[1] > matrices.shape[2]

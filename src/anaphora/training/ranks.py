@@ -100,7 +100,7 @@ def on_first_rank(work: Callable[[], Outcome]) -> Outcome:
 
 
 def check_same_on_every_rank(*arrays: NDArray[Any]) -> None:
-    """Check that all ranks train on the arrays of rank 0; raise UserError otherwise."""
+    """Raise UserError on every rank unless the arrays, which hold the training data, are equal on all ranks."""
     if not distributed.is_initialized():
         return
     digest = hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()

@@ -1,4 +1,4 @@
-"""Reuse of a finished run with the wanted settings, or training if there is none; and what a sweep minimises."""
+"""Reuse of a finished run with given settings, training if there is none, and the objective of a sweep."""
 
 from __future__ import annotations
 
@@ -68,9 +68,10 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, measured at the checkpoint whose weights a finished run has stored.
+    """Return the value that a sweep minimises, measured with the weights that the finished run has stored.
 
-    `name` is "validation_loss", or "best_head" for 1 - candidate accuracy of the best head.
+    `name` is "validation_loss", or "best_head" for 1 - the candidate accuracy of the best attention head, that is, the
+    share of items in which the head's strongest candidate is the antecedent.
 
     Raises:
         UserError: the objective was not measured, or the run has no training record.

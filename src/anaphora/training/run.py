@@ -75,8 +75,8 @@ def train(config: Config) -> Path:
 def denormal_numbers_as_zero() -> Iterator[None]:
     """Flush denormal numbers (absolute value below 1.2e-38) to zero inside the `with` block.
 
-    It holds in threads that torch starts inside the block, too. Most processors multiply denormal numbers many times
-    more slowly, and they are common in Adam's moving averages of gradients that have vanished.
+    This includes threads that torch starts inside the block. Most processors multiply denormal numbers many times more
+    slowly, and such numbers are common in Adam's moving averages of gradients that have vanished.
     """
     before = (torch.full((1,), 1e-38) * 0.1).item() == 0  # torch can set the mode but not report it
     torch.set_flush_denormal(True)
@@ -89,7 +89,7 @@ def denormal_numbers_as_zero() -> Iterator[None]:
 class _Claim(NamedTuple):
     """Run directory that this process has locked, with the settings of the run; every rank has the same values.
 
-    `checkpoint` is None to start from the first step; `moved` tells whether `resume_data` gives new paths of the data.
+    If `checkpoint` is None, training starts from the first step. `moved` is True if `resume_data` has new data paths.
     """
 
     config: Config
@@ -99,12 +99,9 @@ class _Claim(NamedTuple):
     moved: bool = False
 
     def check_directory(self) -> None:
-        """Check that a resumed run is unfinished, or that the directory of a new run does not contain a run.
+        """Raise UserError if a resumed run has finished, or if the directory of a new run already contains a run.
 
         Files that a killed process has left in a finished run are first removed.
-
-        Raises:
-            UserError: the resumed run has finished, or the directory of the new run contains a run.
         """
         if self.resumed and self.layout.weights.exists():
             tidy(self.layout.directory)
@@ -121,7 +118,7 @@ class _Claim(NamedTuple):
         """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
 
         Raises:
-            UserError: the errors of `check_resumable` and `read_curves`.
+            UserError: a file is damaged or missing, or does not match the run's settings.
         """
         if self.resumed:
             check_resumable(self.layout, self.config)
@@ -246,8 +243,8 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
 def copy_start_weights(model: PronounModel, source: Run, config: Config) -> None:
     """Copy the weights of a run's model into another model before training.
 
-    Encoder and vocabulary output are copied, and the prediction head if it has the same settings. Weights that the
-    model lacks, such as position vectors or query and key projections, are ignored.
+    The encoder and the output layer over the vocabulary are copied, and the prediction head if it has the same
+    settings. Weights that the model lacks, such as position vectors or query and key projections, are ignored.
 
     Raises:
         UserError: the run's encoder lacks a weight of the model's encoder, or a weight has another shape.

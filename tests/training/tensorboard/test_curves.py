@@ -313,11 +313,11 @@ def test_answers_stand_in_a_table_wrong_ones_first(examples: list[Any]) -> None:
 def test_a_long_text_is_broken_between_words_so_that_names_beside_it_stay_whole() -> None:
     text = "Before Ada left, " * 9 + "she | met (Eve)."
     start = text.index("she")
-    lines = shown._broken_markdown(text, (start, start + 3)).split("<br>")
+    lines = shown._wrapped_markdown(text, (start, start + 3)).split("<br>")
     assert all(len(html.unescape(line).replace("**", "").rstrip()) <= shown._LINE_WIDTH for line in lines)
     assert html.unescape("".join(lines)) == text.replace("she", "**she**")
     assert all(line.endswith(" ") for line in lines[:-1])
-    chinese = shown._broken_markdown("小明告诉小红，他走了。" * 8, (9, 10)).split("<br>")
+    chinese = shown._wrapped_markdown("小明告诉小红，他走了。" * 8, (9, 10)).split("<br>")
     assert all(not line.startswith(("，", "。")) for line in chinese)
     assert "".join(chinese).count("**") == 2
 

@@ -147,8 +147,9 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
     """Return TensorBoard tag and item index of the probe sentences, whose attention is drawn during training.
 
-    For each language, up to two short items with `Example.is_main` are selected, alternating between the cue categories
-    (set and role cues) and evenly spaced within a category, whatever the model.
+    For each language, up to two short items that count in main results (`Example.is_main`) are selected, evenly
+    spaced in the split, alternating between the kinds of cues of the built-in corpus: set cues such as gender, and role
+    cues such as the voice of the verb.
     """
     probes = []
     short = [
@@ -180,7 +181,7 @@ class ValidationPredictions:
     In shapes, N is the number of items, L of layers and H of heads.
 
     Attributes:
-        predicted: (N,) index of the predicted candidate or label; -1 for the prediction "none of them".
+        predicted: (N,) index of the predicted candidate or label; -1 for the prediction "none of the candidates".
         probability: (N,) probability of the prediction among the possible predictions.
         head_choices: (N, L, H) index of the candidate with the most attention from the pronoun in each head; None if
             heads were not measured.
@@ -196,9 +197,8 @@ def prediction_tables(
 ) -> dict[str, str]:
     """Return a Markdown table of the first wrong and the first right predictions in each language, keyed by tag.
 
-    In a control run with replaced labels (`replace_labels`), the table shows the label of each item, and a prediction
-    is right if it equals this label. For pronouns, the last column shows the candidate with the most
-    attention from the pronoun in `head`.
+    If antecedents were replaced (`replace_labels`), the table shows the replacement, and a prediction is right if it
+    equals the replacement. For pronouns, the last column shows the candidate with the most attention in `head`.
     """
     gold = data.gold
     is_right = np.where(
@@ -255,7 +255,7 @@ def _phrases(language: str) -> dict[str, str]:
 
 
 def _labels_are_replaced(data: EncodedSplit) -> bool:
-    """Return whether some labels differ from the antecedents, as in a control run with replaced labels."""
+    """Return whether the candidates to be predicted differ from the antecedents, as in control runs."""
     return any(
         set(np.flatnonzero(data.gold[number]).tolist()) != set(example.antecedents)
         for number, example in enumerate(data.examples)
@@ -273,7 +273,7 @@ def _candidate_row(
     example = data.examples[item]
     start, end = example.pronoun
     first, last = max(0, start - _MAX_TEXT_CHARACTERS), end + _MAX_TEXT_CHARACTERS
-    text = _broken_markdown(example.text[first:last], (start - first, end - first))
+    text = _wrapped_markdown(example.text[first:last], (start - first, end - first))
     text = "… " * (first > 0) + text + " …" * (last < len(example.text))
 
     def words(candidate: int) -> str:
@@ -290,7 +290,7 @@ def _candidate_row(
 
 def _label_row(predictions: ValidationPredictions, data: EncodedTexts, item: int) -> list[str]:
     text = data.texts[item].text
-    shortened = _broken_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
+    shortened = _wrapped_markdown(text[:_MAX_TEXT_CHARACTERS]) + " …" * (len(text) > _MAX_TEXT_CHARACTERS)
     gold = int(data.gold[item].argmax())
     label, answer = (escape_markdown(data.labels[number]) for number in (gold, int(predictions.predicted[item])))
     return [shortened, label, _with_probability(answer, predictions.probability[item])]
@@ -300,7 +300,7 @@ def _with_probability(answer: str, probability: np.float32) -> str:
     return f"{answer}{_NO_BREAK_SPACE}({probability:.2f})"
 
 
-def _broken_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
+def _wrapped_markdown(text: str, bold: tuple[int, int] = (0, 0)) -> str:
     """Break a text into lines of Markdown of at most `_LINE_WIDTH`; a wider word gets a line of its own.
 
     The characters from bold[0] to bold[1] are bold.

@@ -71,7 +71,7 @@ def pronoun_rows_image(record: AttentionRecord, step: int) -> PngImage:
     title, scale = (phrases[name] for name in (("in percent", "blank") if written else ("rows", "scale")))
     sheet = _ImageSheet(record.example, title, step, left + count * wide, phrases, scale)
     top = sheet.top + head_room
-    sheet.grow(head_room + layers * heads * high + (layers - 1) * gap)
+    sheet.set_height(head_room + layers * heads * high + (layers - 1) * gap)
     left += _MARGIN
     for index, word in enumerate(row.words):
         sheet.column(word, left + index * wide + wide // 2, top - 4, _role_colour(roles.get(index)), index in roles)
@@ -118,7 +118,7 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
         record.example, phrases["maps"], step, left + heads * (side + gap) - gap, phrases, phrases["scale"]
     )
     first = sheet.top
-    sheet.grow(over + layers * (title + side + gap) - gap)
+    sheet.set_height(over + layers * (title + side + gap) - gap)
     left += _MARGIN
     for head in range(heads):
         for index, word in enumerate(row.words if legible else ()):
@@ -165,7 +165,7 @@ class _ImageSheet:
         self.image = Image.new("RGB", (1, 1))
         self.draw = ImageDraw.Draw(self.image)
 
-    def grow(self, height: int) -> None:
+    def set_height(self, height: int) -> None:
         """Set the height, in pixels, of the area between the sentence and the colour scale.
 
         This creates the image and draws the heading, the sentence and the colour scale.
@@ -204,7 +204,7 @@ class _ImageSheet:
         )
 
     def frame(self, box: tuple[int, int, int, int], role: str) -> None:
-        """Draw a frame in the colour of a role, dashed for distractors, to distinguish them without seeing colours."""
+        """Draw a frame in the colour of a role, dashed for distractors, so that colour is not the only difference."""
         left, top, right, bottom = box
         for begin, end in (
             ((left, top), (right, top)),
@@ -347,7 +347,7 @@ def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | 
 def _draw_text(
     draw: ImageDraw.ImageDraw, at: tuple[int, int], text: str, size: int, colour: str, height: str, bold: bool
 ) -> None:
-    """Draw text that starts at a point; `height` is the vertical part of a Pillow anchor."""
+    """Draw text that starts at a point; `height` is the second letter of a Pillow anchor, for the vertical position."""
     across, level = at
     for run, file in _font_runs(text, bold):
         font = _font(file, size)

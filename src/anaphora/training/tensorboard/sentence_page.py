@@ -52,6 +52,7 @@ class SentenceRow:
     """Attention weights from the pronoun in one head, for one sentence.
 
     Attributes:
+        language: "en" or "zh".
         words: each word of the sentence, the attention weight on the word as a rounded percentage, and whether the word
             is the pronoun.
         answer: candidate that the model predicts; None if it predicts no candidate.
@@ -141,8 +142,8 @@ class SentencePage(lightning.Callback):
 def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
     """Encode the four sentences in the language of the interface (English or Chinese).
 
-    If the vocabulary lacks words of these sentences, encode the sentences in the other language. Return None if the
-    vocabulary lacks words of those, too.
+    If the vocabulary lacks words of these sentences, the sentences of the other language are encoded; if it lacks words
+    of both, the result is None.
     """
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
