@@ -51,8 +51,8 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     Returns:
         Content of `antecedents.json`: "source", "run", "settings", "split", "by", "untrained_models" (their number),
         "passages" (number of texts, by split), "development_items", "left_out" (number of items without an antecedent
-        before the mention), "not_separate" (number of items left out because it shares a token with the mention) and
-        "rows" (see `selection_table`).
+        before the mention), "not_separate" (number of items left out because the antecedent shares a token with the
+        mention) and "rows" (see `selection_table`).
 
     Raises:
         UserError: `data` is not set for a model that is not a run; the split `dev` or the evaluated split has no
@@ -134,7 +134,7 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
 
 @in_language_of_messages
 def print_selections(metrics: Mapping[str, Any]) -> None:
-    """Print the tables of `antecedents.json`, and a sentence on the best head for each set of words to choose from."""
+    """Print the tables of `antecedents.json`, and a sentence on the best head for each set of candidate words."""
     from rich.table import Table
 
     from anaphora.base.console import console, print_table

@@ -36,7 +36,7 @@ PICTURES = (".png", ".svg", ".pdf")
 _HEADS = 5
 """Number of heads printed for each candidate."""
 _ELSEWHERE = "outputs/other/attention.png"
-"""Example of `output` for error messages about pictures on other data than the run's own."""
+"""Suggested `output` in the error about pictures for other data than the run's own."""
 
 
 @dataclass(kw_only=True)
@@ -190,8 +190,8 @@ def draw_pictures(settings: AttentionQuery) -> None:
     """Draw figures of the attention in one sentence, or of a run's scores, in each requested language.
 
     Raises:
-        UserError: figures for other data would be mixed with those for the run's own data, or a file cannot be written;
-            also the errors of `sentence_figures` and `headline_of`.
+        UserError: figures for other data would be written to the folder for the run's own data, or a file cannot be
+            written; also the errors of `sentence_figures` and `headline_of`.
     """
     from anaphora.base.console import console, working
     from anaphora.commands.parts.shared import check_place_of_like_data, headline_of, held_output
@@ -256,7 +256,7 @@ def sentence_figures(run: Run, settings: AttentionQuery) -> Callable[[], dict[st
 
 
 def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, Figure]]:
-    """Return a function like that of `sentence_figures`, for a `transformers` model that was not trained as a run.
+    """Return a function that draws the figures of `sentence_figures`, for a model of `transformers`.
 
     Raises:
         UserError: the model cannot be read; also the errors of `sentence_figures`.
@@ -283,7 +283,7 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """Return the figures of four report sections: scores, heads on the development split, quads, and training."""
+    """Return the figures of four report sections: scores, heads on development items, groups of four, and training."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.sections import score_sections
@@ -297,8 +297,8 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's attention row in up to two sentences of each language.
 
-    These are the first main item (`Example.is_main`) in which the evaluated head picks the antecedent, with the head's
-    whole attention map, and the first in which it does not.
+    They are the first item in which the antecedent is the evaluated head's strongest candidate, drawn with the head's
+    whole attention map too, and the first item in which it is not.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

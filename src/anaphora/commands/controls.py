@@ -42,8 +42,8 @@ class TrainedControls:
 def controls(settings: TrainedControls) -> dict[str, Control | None]:
     """Train the requested controls if necessary, measure them, and write `controls/controls.json` in the run directory.
 
-    For a split other than `test`, the file is `controls_<split>.json`. Results of other controls that the file already
-    holds are retained.
+    A control is a model trained with one setting changed, such as shuffled labels. For a split other than `test`, the
+    file is `controls_<split>.json`. Results of other controls that the file already holds are retained.
 
     Returns:
         The results in the file, keyed by the name of the control; None for a control that has never been measured.
@@ -95,7 +95,7 @@ def _train_controls(run: Run, settings: TrainedControls) -> dict[str, Control | 
 
 
 def control_settings(run: Run, control: str, device: str | None) -> Config:
-    """Return the training settings of a control: those of the run, with the change that defines the control."""
+    """Return the training settings of a control: the settings of the run with one change, such as shuffled labels."""
     from anaphora.analysis.evidence import controls
 
     config = controls.control_config(run.config, control)

@@ -113,7 +113,7 @@ def coreference(settings: ClusterFiles) -> list[dict[str, Any]]:
 
 
 def _answered_documents(settings: ClusterFiles, name: str, key: Sequence[ClusterDocument]) -> list[ClusterDocument]:
-    """Return the documents of the key with predicted clusters, and write them to the file `response`."""
+    """Return the documents of the gold file `key` with predicted clusters; write them to the file `response`."""
     from tqdm import tqdm
 
     from anaphora.base.console import say

@@ -97,7 +97,7 @@ def _describe(settings: CorpusDescription) -> None:
 
 
 def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_settings.Data) -> None:
-    """Print how many items have an unknown part of speech, no pronoun, a contradiction, or a copy in another split."""
+    """Print how many items lack a part of speech or a pronoun, contradict others, or occur in another split too."""
     from anaphora.base.console import say
     from anaphora.commands.parts.tables import print_contradictions, print_shared_items
     from anaphora.data.corpora.word_classes import UNKNOWN_FORM, without_pronoun
@@ -131,7 +131,7 @@ def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_se
 
 
 def _print_shortcuts(splits: Mapping[str, Sequence[Example]], data: data_settings.Data) -> list[dict[str, Any]]:
-    """Print the accuracy of the shortcuts on the test split, by kind and by factor; return the rows by kind."""
+    """Print the test accuracy of shortcut baselines by cue category and by other factors; return the former."""
     import numpy as np
 
     from anaphora.analysis.scores.baselines.order_models import TABLE_OF_WORDINGS, wordings_seen
@@ -178,11 +178,11 @@ def _print_too_few_for_training(items: int) -> None:
 
 @in_language_of_messages
 def _print_what_is_missing(items: Sequence[Example], data: data_settings.Data) -> None:
-    """Print what the test items lack (quads, minimal pairs, enough items, templates or groups).
+    """Print what the test items lack for the verdict "supported" on whether an attention head picks antecedents.
 
-    Without these, the verdict on whether a head picks antecedents cannot be "supported". If no item of a user's own
-    data has a cue category (factor `kind`: "set" if the words alone decide, "role" if it matters who did what to whom),
-    a note explains how the items are treated.
+    They may lack quads (groups of four related sentences), minimal pairs, or enough items, templates or groups. If no
+    item of a user's own data has a cue category (factor `kind`: "set" if the words alone determine the antecedent,
+    "role" if it matters who did what to whom), a note explains how the items are treated.
     """
     from anaphora.analysis.evidence.plan import Protocol
     from anaphora.analysis.scores.cells import claim_cells, clusters
@@ -275,7 +275,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     for name, value in plain.items():
         if value not in (None, []):
             chosen[f"data.{name}"] = value if name == "path" else json.dumps(value, ensure_ascii=False)
-    card = corpus_card(chosen, _terms(settings.data), corpus.filled_splits, columns, counts)
+    card = corpus_card(chosen, _licence_sentence(settings.data), corpus.filled_splits, columns, counts)
     write_text(folder / CARD, card)
     write_csv(folder / _COUNTS, counts)
     for split in data_settings.SPLITS:
@@ -285,11 +285,10 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
     say("tables {path}", path=settings.output)
 
 
-def _terms(data: data_settings.Data) -> str:
-    """Return a sentence on the licence of a corpus.
+def _licence_sentence(data: data_settings.Data) -> str:
+    """Return a sentence on the licence of a corpus; for a user's files, it refers to their sources.
 
-    For files that the user provides, the sentence refers to the sources of these files; it also states the licence of
-    the published files, if it is known.
+    If the licence of the files as published is known, it is stated too.
     """
     from anaphora.data.corpora.division import origin_of
 
@@ -342,7 +341,9 @@ def contradictions(examples: Sequence[Example]) -> int:
 
 
 def corpus_table(corpus: Mapping[str, Sequence[Example]]) -> list[dict[str, Any]]:
-    """Count items by split, language, cue category (`kind`), cue type and stratum (items built in the same way).
+    """Count items by split, language, cue category (`kind`), cue type and stratum (part of a split).
+
+    A cue is what determines the antecedent, such as the pronoun's gender.
 
     Returns:
         A row for each combination that occurs, sorted by split, language, kind and type. Its columns are `split`,

@@ -76,7 +76,8 @@ def evaluate(settings: Evaluation) -> None:
 
     Raises:
         UserError: results on other data would be written among those on the run's own data, `calibrate` or `layer` is
-            set for texts, or `output` for a perplexity. Also the errors of the functions `evaluate_*` below.
+            set for texts, or `output` for a perplexity. Also the errors of `evaluate_runs`, `evaluate_texts` and
+            `evaluate_examples`.
     """
     from anaphora.commands.parts import shared
     from anaphora.runs.directory import load
@@ -121,10 +122,11 @@ def evaluate_runs(settings: Evaluation) -> list[dict[str, Any]]:
 
 
 def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
-    """Predict the antecedents in a split, and print the accuracy by language, cue category, cue type and stratum.
+    """Predict the antecedents in a split, and print the accuracy for each row of `accuracy_rows`.
 
-    The answers go to `<name>_answers.json` (`settings.results_name`); they are null if the run does not predict any. If
-    the model has attention maps, accuracy and the scores of one head, by template, go to `<name>_templates.csv`.
+    Predictions are written to `<name>_answers.json`, where <name> is `settings.results_name`; they are null if the run
+    predicts no antecedents. If the model has attention maps, accuracy and the scores of one head for each template
+    (sentence pattern) are written to `<name>_templates.csv`.
 
     Raises:
         UserError: the head in the settings does not exist, the data have no pronouns with candidates, the split is
@@ -177,9 +179,10 @@ def evaluate_examples(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def calibrate_answers(run: Run, settings: Evaluation, measured: EncodedSplit) -> None:
-    """Fit and store a temperature per language if `calibrate` is set; print the calibration error of a calibrated run.
+    """Fit and store temperatures if `calibrate` is set; print the expected calibration error of a calibrated run.
 
-    A language without items in the split named by `calibrate` keeps its temperature.
+    A temperature scales the logits in one language, and is fitted on the split that `calibrate` names. A language
+    without items in this split keeps its temperature.
 
     Raises:
         UserError: the run does not predict antecedents, or the split named by `calibrate` is empty.
@@ -268,7 +271,10 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 
 
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
-    """Return task accuracy, and the least accurate template, by language, cue category (`kind`), cue type and stratum.
+    """Return the accuracy, and the least accurate template, for each language, cue category, cue type and stratum.
+
+    A cue is what determines the antecedent, such as gender, a template is a sentence pattern, and a stratum is a part
+    of a split.
 
     Args:
         examples: N items.

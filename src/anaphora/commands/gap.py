@@ -319,9 +319,9 @@ def evaluate_without_fine_tuning(run: Run, examples: Sequence[Example], folds: i
 def _best_on_other_folds(
     scores: NDArray[np.floating], gold: NDArray[np.bool_], folds: NDArray[np.int64], threshold: bool = False
 ) -> Decisions:
-    """Return decisions (N, M), made in each fold by the scorer (such as a head) that is best on the other folds.
+    """Decide for each of M names in N items whether the pronoun refers to it, by the best scorer on other folds.
 
-    The best scorer has the highest accuracy or, with a threshold, the highest F1.
+    A scorer is, for instance, an attention head. The best one has the highest accuracy or, with a threshold, F1.
 
     Args:
         scores: (N, M, K) score of each name by each of K scorers, such as heads.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Report(EvidencePlan, Overwriting):
-    """Settings of `anaphora report`: a report on one run or several, or an atlas of models."""
+    """Settings of `anaphora report`: a report on one run or several, or an atlas, which compares models."""
 
     any_model: ClassVar[bool] = True  # a transformers model has no config.yaml
     run: str = "outputs/demo"  # a run directory, a folder with a transformers model, or hf://owner/name
@@ -92,7 +92,7 @@ class Report(EvidencePlan, Overwriting):
         return {own.kind: own} | public
 
     def check_unused(self, what: str, *unused: str) -> None:
-        """Check that the settings in `unused`, which have no effect on `what`, have their default values."""
+        """Raise UserError if a setting in `unused`, which has no effect on the output `what`, is not its default."""
         default = Report()
         for name in unused:
             if (value := getattr(self, name)) != getattr(default, name):
@@ -175,7 +175,7 @@ def report(settings: Report) -> list[Path]:
 
 
 def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict[str, Any]]:
-    """Return the settings that determine the scores of a run and the further evidence on it, as in `claimed`."""
+    """Return the settings that determine a run's scores and verdict, keyed by the names of their files."""
     from anaphora.commands.parts.shared import result_settings
     from anaphora.commands.score import Scoring, results_of
 
@@ -185,9 +185,9 @@ def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict
 
 
 def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[str, dict[str, Any]]:
-    """Return the runs of a page, as in `claimed`; the page shows their stored evidence.
+    """Return what determines the content of a report page: the runs that it shows, keyed by the name of its file.
 
-    The page in a run's own folder, which may be renamed, is that of the run.
+    In the directory of a single run, which may be renamed, the page is always that of this run.
     """
     from anaphora.commands.parts.pages import page_stem
     from anaphora.commands.parts.shared import identity, result_settings
@@ -201,8 +201,8 @@ def compare(runs: Sequence[str], settings: Report) -> Path:
     """Print the median, lowest and highest value of every stored score over several runs, and write them as CSV.
 
     Raises:
-        UserError: there are fewer than two runs, a run has not been scored on the split, no run has scores of main
-            items (`Example.is_main`), or the table cannot be written.
+        UserError: there are fewer than two runs, a run has not been scored on the split, no run has scores of items
+            that count in main results (`Example.is_main`), or the table cannot be written.
     """
     from anaphora.analysis.evidence.comparison import compare_runs
     from anaphora.commands.parts.shared import check_table, scored_evidence, write_table

@@ -65,9 +65,9 @@ def score(settings: Scoring) -> Measurement:
 
 
 def results_of(folder: Path, model: Run | str, settings: Scoring) -> dict[str, dict[str, Any]]:
-    """Return the settings that determine the scores of a model, as in `claimed`.
+    """Return the settings that determine each file of scores, keyed by file name.
 
-    The development items, on which all heads are measured, are the same for each split.
+    The table of all heads is measured on the development items, whatever the split of the other scores.
     """
     from anaphora.analysis.evidence.storage import HEADS_TABLE, metrics_path
     from anaphora.commands.parts.shared import result_settings

@@ -116,7 +116,7 @@ def atlas_entry(
 def with_tasks(
     entry: AtlasEntry, model: AnyModel, source: Data, splits: EvaluationSplits, settings: Report, progress: Progress
 ) -> AtlasEntry:
-    """Return a copy of an entry with the results of a further task, if there is one for the corpus.
+    """Return a copy of a model's entry in the atlas, with the results of a further task if the corpus has one.
 
     For a corpus with coreference annotation, the task is antecedent selection; models that take the pronoun as a second
     input sequence are not evaluated on it. For GAP, the task is to decide for each of two names whether it is the

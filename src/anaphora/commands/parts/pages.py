@@ -123,7 +123,8 @@ def report_on_records(
     For a split other than `test`, the files are `report_<split>.html` and `metrics_<split>.json`.
 
     Args:
-        development, measured, answers, subject, training, split, fixed: see `evidence_from_records`.
+        development, measured: attention rows of the items on which a head is chosen, and on which it is measured.
+        answers, subject, training, split, fixed: see `evidence_from_records`.
         maps: attention maps (L, H, T, T) of some of the `measured` records, query token first, keyed by the index of
             the record in `measured`. Without maps, the page has no example sentences and no interactive explorer.
 
@@ -179,7 +180,7 @@ def _write_or_remove(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 def _remove_outdated_figures(drawn: Collection[Path], of_split: str) -> None:
     """Remove figures of an earlier report that were not drawn again.
 
-    `drawn` are the paths of the new figures, without suffixes, and `of_split` is what their names begin with.
+    `drawn` are the paths of the new figures, without suffixes, and `of_split` is the prefix of their names.
     """
     for inside in {figure.parent for figure in drawn}:
         for name in FIGURES:

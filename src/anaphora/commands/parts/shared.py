@@ -104,9 +104,9 @@ def print_unread(unread: UnreadMentions | None) -> None:
 
 
 def print_weak_choice(measurement: Measurement) -> None:
-    """Print that the head was chosen on too few development items, so that chance alone makes some head perfect.
+    """Print a note if the head was chosen on so few development items that some head may be perfect by chance.
 
-    This is so if at least `_LUCKY_HEADS` heads are expected to pick the antecedent in all of these items by chance.
+    The note is printed if at least `_LUCKY_HEADS` heads are expected to pick the antecedent in all items by chance.
     """
     if measurement.head_is_named:
         return
@@ -125,7 +125,7 @@ def print_weak_choice(measurement: Measurement) -> None:
 
 
 _LUCKY_HEADS = 0.05
-"""Expected number of heads that are perfect by chance, from which a note is printed; as the significance level."""
+"""Minimum expected number of heads that are perfect by chance for a note; equal to the significance level."""
 _ENDINGS_OF_FILES = (".csv", ".html", ".json", ".jsonl", ".parquet", ".pdf", ".png", ".svg", ".tsv", ".txt")
 """Suffixes that the name of an output folder must not have."""
 _OWN_FOLDERS = ("antecedents", "attention", "checkpoints", "controls", "curves", "evaluation", "figures", "tables")
@@ -192,11 +192,12 @@ def held_output(
     results: Mapping[str, Mapping[str, Any]],
     place: str = "outputs/other",
 ) -> Iterator[None]:
-    """Lock a command's output folder and record its results (`claimed`) while its files are written.
+    """Lock a command's output folder while its files are written, and record with which settings (`claimed`).
 
     Args:
-        model: the run whose results are written, or the name of another model whose results are written.
-        settings, results: see `claimed`; `results` are those that the folder may hold with other settings.
+        model: the run whose results are written, or the name of a model that is no run.
+        settings: settings of the command, with `output` and `overwrite`.
+        results: the settings that determine each result file, keyed by file name.
         place: value of `output` that the error message suggests.
 
     Raises:
@@ -215,7 +216,9 @@ def held_output(
 
 @contextmanager
 def held_calibration(folder: Path, run: Run, settings: Any) -> Iterator[None]:
-    """Lock the run directory and record the calibration (`claimed`) if `calibrate` is set; `folder` is locked already.
+    """If `calibrate` is set, lock the run directory, and record the settings of the calibration (`claimed`).
+
+    The run directory is not locked again if it is `folder`, the output folder, which is locked already.
 
     Raises:
         UserError: the run directory is locked by another process, or holds another calibration.
@@ -241,7 +244,7 @@ def _own_directory(model: Run | str) -> Path | None:
 def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) -> dict[str, Any]:
     """Return what determines a result in a folder, by name: the model, the data, and the settings in `names`.
 
-    The folder of a run holds no results of other runs.
+    In the directory of the run itself, the model is left out, since it holds no results of other runs.
     """
     own = _own_directory(model)
     own_data = model.config.data if isinstance(model, Run) else NoData()
@@ -259,7 +262,7 @@ def identity(model: Run | str) -> str:
 
 
 def data_settings(data: Data) -> dict[str, Any]:
-    """Return the settings of data by their names in a command; a file or folder has its `content_identity`."""
+    """Return data settings keyed by their names on the command line; paths are replaced by `content_identity`."""
     about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
     for name in (name for name in about if name in PATHS and about[name]):
         value = about[name]
@@ -268,9 +271,9 @@ def data_settings(data: Data) -> dict[str, Any]:
 
 
 def content_identity(name: str) -> str:
-    """Return the name of a file or folder and a hash of its content, which are kept if it is moved.
+    """Return the name of a file or folder and a hash of its content, which stay the same if it is moved.
 
-    A name that is no path here, such as one of the Hub, is returned unchanged.
+    A name that is not a local path, such as the name of a model on the Hub, is returned unchanged.
     """
     path = Path(name).expanduser()
     return f"{path.name} ({path_digest(path)})" if path.exists() else name
@@ -348,14 +351,17 @@ def say_how_long(run: Run, examples: Sequence[Example], passes: int) -> None:
 
 
 def is_of_transformers(name: str) -> bool:
-    """Return whether a local or Hub model is no run of this package; False if `transformers` is not installed."""
+    """Return whether a name or path is that of a `transformers` model and not of a run of this package.
+
+    If `transformers` is not installed, the result is False.
+    """
     if find_spec("transformers") is None or holds_run(name):
         return False
     return name.startswith(HUB_PREFIX) or is_pretrained(Path(name))
 
 
 def open_run_or_model(name: str, device: Device) -> AnyModel:
-    """Open a run or a `transformers` model; without the library `transformers`, open all as runs.
+    """Open a run or a `transformers` model; if `transformers` is not installed, every name is opened as a run.
 
     Raises:
         UserError: the model does not exist.

@@ -1,4 +1,4 @@
-"""Terminal tables of the rows that commands write to their result files, in the language of the interface."""
+"""Printing of result tables in the terminal, in the language of the interface."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collect
 
 
 def with_shown_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with None in place of the ends of intervals that are not shown (`shown_interval`)."""
+    """Return a row in which intervals that are single points are replaced by None (see `shown_interval`)."""
     prefixes = [name.removesuffix("low") for name in row if name == "low" or name.endswith("_low")]
     hidden = [each for each in prefixes if shown_interval((row[f"{each}low"], row[f"{each}high"])) is None]
     return {**row, **{f"{each}{end}": None for each in hidden for end in ("low", "high")}}
@@ -280,9 +280,8 @@ def _row_name(name: str, runs: Collection[str]) -> str:
 def print_table_of(title: str, rows: Sequence[Mapping[str, Any]], shortcuts: Collection[str] = ()) -> None:
     """Print rows as a table without empty columns; each word of a heading is on its own line.
 
-    Intervals that are single points are left out, and a line says so.
-
-    `shortcuts` are the names of columns of shortcut baselines, which are headed by their display names.
+    Intervals that are single points are left out, and a note is printed below the table. `shortcuts` are the names of
+    columns that hold the results of shortcut baselines; they are headed by the baselines' display names.
     """
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0), pad_edge=False)
     shown = [with_shown_intervals(row) for row in rows]
@@ -310,7 +309,7 @@ _VALUES_OF_COLUMNS = {
 
 
 def value_cell(column: str, value: Any) -> str:
-    """Return a value of a result file as text for a table; missing values become a dash."""
+    """Format a value of a result file for a table in the terminal; missing values become a dash."""
     if value is None or value != value:  # NaN: not measured
         return NOT_MEASURED
     if isinstance(value, float):
