@@ -137,14 +137,14 @@ class AnaphoraModel(PreTrainedModel):
 
         `from_pretrained` constructs the model on the meta device, so these tensors must be computed again.
         """
-        if not hasattr(self, "is_constructed") or all(_is_read(one) for _, one in _own_tensors(module)):
+        if not hasattr(self, "is_constructed") or all(_is_loaded(one) for _, one in _own_tensors(module)):
             return
         name = next(name for name, each in self.named_modules() if each is module)
         settings = self.config.settings()
         fresh = randomly_initialised(settings, self.config.vocab_size, settings.seed).get_submodule(name)
         values = dict(_own_tensors(fresh))
         for part, tensor in _own_tensors(module):
-            if not _is_read(tensor):
+            if not _is_loaded(tensor):
                 tensor.copy_(values[part])
 
 
@@ -202,7 +202,7 @@ def _own_tensors(module: nn.Module) -> list[tuple[str, Tensor]]:
     return [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
 
 
-def _is_read(tensor: Tensor) -> bool:
+def _is_loaded(tensor: Tensor) -> bool:
     """Return whether `from_pretrained` has loaded a tensor from a file."""
     return bool(getattr(tensor, "_is_hf_initialized", False))
 

@@ -122,7 +122,7 @@ def _attention(
 
     Raises:
         UserError: the model passes a tensor that this function does not support, such as attention sinks or the tokens
-            selected by sparse attention. Such a tensor may have an effect in long texts only.
+            selected by sparse attention. Some models pass such a tensor only for long texts.
     """
     unknown = [name for name, one in options.items() if isinstance(one, Tensor) and name not in _KNOWN_TENSORS]
     if unknown:

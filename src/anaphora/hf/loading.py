@@ -269,8 +269,8 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the class that loads a stored model: an Auto class, or the class that config.json names.
 
-    The latter is needed if `AutoModel` loads no model of the family, as for SiglipTextModel, or one whose weights have
-    another prefix, as for DPRContextEncoder.
+    The latter is needed if `AutoModel` has no class for the family, as for SiglipTextModel, or if its class expects
+    another prefix in the names of the weights, as for DPRContextEncoder.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()

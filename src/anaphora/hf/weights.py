@@ -193,12 +193,12 @@ def check_weights(
         )
     part = text_module(model, name)
     place = next(f"{path}." if path else "" for path, module in model.named_modules() if module is part)
-    missing = _missing(model, report["missing_keys"], place, name)
-    prefixes = _spellings(model, place)
-    unread = sorted(key for key in report["unexpected_keys"] if _belongs(key, part, prefixes, stored))
+    missing = _zero_missing(model, report["missing_keys"], place, name)
+    prefixes = _name_prefixes(model, place)
+    unread = sorted(key for key in report["unexpected_keys"] if _affects_maps(key, part, prefixes, stored))
     if missing:
-        moved = _moved(missing, report["unexpected_keys"])
-        changed = None if moved else _changed(missing[0], report["unexpected_keys"])
+        moved = _name_with_other_prefix(missing, report["unexpected_keys"])
+        changed = None if moved else _replacement_of(missing[0], report["unexpected_keys"])
         advice = "config.json and the weights must belong together"
         if moved or changed:
             advice = f"the file calls the first {moved}" if moved else f"the file has {changed} in place of the first"
@@ -236,7 +236,7 @@ def check_experts(stored: Mapping[str, StoredTensor], name: str) -> None:
         raise UserError(f"{name}: weights are missing in the file: {_listed(missing)}; fetch the file again")
 
 
-def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
+def _zero_missing(model: PreTrainedModel, keys: Collection[str], place: str, name: str) -> list[str]:
     """Set missing weights of the text encoder to zero; return the names of those that affect the attention maps."""
     parameters = dict(model.named_parameters(remove_duplicate=False))
     inside = {
@@ -254,13 +254,13 @@ def _missing(model: PreTrainedModel, keys: Collection[str], place: str, name: st
     return sorted(needed)
 
 
-def _spellings(model: PreTrainedModel, place: str) -> tuple[str, ...]:
+def _name_prefixes(model: PreTrainedModel, place: str) -> tuple[str, ...]:
     """Return the name prefixes under which a file may store the weights of the text encoder, longest first."""
     base = f"{model.base_model_prefix}." if model.base_model_prefix else ""
     return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
 
 
-def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
+def _affects_maps(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
     """Return whether a stored tensor that the model has not loaded is a weight that affects the attention maps.
 
     These are weights of layers, and of embeddings and norms outside them, but not poolers, output layers and buffers.
@@ -275,13 +275,13 @@ def _belongs(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping
     return any("pool" not in first and (first in children or _READ_WITH_TOKENS.search(first)) for first in firsts)
 
 
-def _moved(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
+def _name_with_other_prefix(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
     """Return the name in the file of the first missing weight if only its prefix is unexpected, else None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 
 
-def _changed(missing: str, unexpected: Collection[str]) -> str | None:
+def _replacement_of(missing: str, unexpected: Collection[str]) -> str | None:
     """Return the name of a tensor that the file has in place of a missing weight, else None.
 
     Layers that are pruned, parametrised or quantised, or have an adapter, store their weight as several tensors.

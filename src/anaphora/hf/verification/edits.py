@@ -6,9 +6,9 @@ each copy one block is edited. In the first copy for a block, all edges (attenti
 each head are knocked out except one. In the second copy, the query's attention weights are replaced by weights with
 this edge alone, and in the third copy, the query's output of each head is replaced by the output with this edge alone.
 The replacements are computed independently, from the weights and values of the text without intervention. All three
-copies must have the same final hidden states. A single edge has the weight 1 in any data type; the effect of one edge
-less would be smaller than what rounding to half precision changes in a deep model. In shapes, B is the number of texts,
-H of heads, T of tokens, K of keys, L of blocks and D of features per head.
+copies must have the same final hidden states. One edge is kept, since its weight is then exactly 1 in any data type; if
+one edge were removed instead, rounding to half precision could hide the effect in a deep model. In shapes, B is the
+number of texts, H of heads, T of tokens, K of keys, L of blocks and D of features per head.
 """
 
 from __future__ import annotations
@@ -83,14 +83,15 @@ class _Recorder(PlacedOperations):  # type: ignore[no-untyped-call]
 def edit_points(
     model: PreTrainedModel, reading: MapReading, ids: Tensor, maps: Sequence[Tensor] | None = None
 ) -> tuple[EditPoint, ...]:
-    """Return, for each block of a model's text part, the operations at which its attention can be edited.
+    """Return, for each Transformer block of a text encoder, the operations at which its attention can be edited.
 
     These are the softmax that computes the attention weights, and the product of the weights and the values.
 
     Args:
+        model: text encoder or decoder of `transformers`.
+        reading: method by which its attention maps are read.
         ids: (2, T) ids of two texts of ordinary tokens; T must differ from every dimension of the model's parameters.
-        maps: attention maps of both texts, (2, H, T, T) for each block, if they were recorded at matrix products; if
-            None, the maps are read by the method `reading`.
+        maps: attention maps of both texts, (2, H, T, T) for each block, if they are known; None to read them.
 
     Raises:
         UserError: a block cannot be edited, or its operations are ambiguous; the message gives the reason.

@@ -308,7 +308,7 @@ class Probe:
             tolerance = (_STEP.get(one.dtype, 0.0), 0.0) if exactly else _agreement(one)
             if not mixing.equals(one[0], *tolerance):
                 what = "the weights by which it mixes values" if exactly else "that of its own implementation"
-                raise UserError(f"the map of {mixing.module} is not {what}{_doubt(one)}")
+                raise UserError(f"the map of {mixing.module} is not {what}{_row_sum_note(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether padding leaves the maps that `read` gives for a text unchanged, whatever the padding token."""
@@ -350,7 +350,7 @@ def _all_close(maps: Sequence[Tensor], others: Sequence[Tensor], tolerance: tupl
     )
 
 
-def _doubt(maps: Tensor) -> str:
+def _row_sum_note(maps: Tensor) -> str:
     """Return a note on the attention row whose sum is farthest from 1; empty if all rows sum to 1."""
     sums = maps.float().sum(dim=-1)
     head = int((sums - 1).abs().amax(dim=(0, 2)).argmax())

@@ -35,7 +35,7 @@ _HIDDEN = N_("{model}: a row of layer {layer} head {head} gives {value} to token
 
 @dataclass(frozen=True)
 class MapReading:
-    """Method by which the attention maps of a model are read, and their layout."""
+    """Description of how the attention maps of a model are read, and of their layout."""
 
     implementation: str | None  # name of the attention implementation during reading; None for the model's own
     layers: tuple[int, ...]  # the model's own index of each layer with attention, in the order of the maps
