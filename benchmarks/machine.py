@@ -19,7 +19,7 @@ from anaphora.runs.machine import Machine, free_memory
 SIZES = ((1400, 128, 256), (2048, 256, 1024))
 """Rows, inner dimension and columns of a matrix product in the demo's training, and in pre-training."""
 REPEATS = 10
-PRODUCTS = 20  # of a repeat
+PRODUCTS = 20  # number of matrix products per repeat
 COPIED_BYTES = 2**28
 
 

@@ -15,11 +15,11 @@ from anaphora.settings.data import ControlledCorpus
 from anaphora.settings.vocabulary import SPECIAL_TOKENS
 
 VOCABULARY = 8_000
-MAX_TOKENS = 128  # tokens, [CLS] among them
-LONG_TOKENS = 2_048  # tokens of every text of the mix "long"
+MAX_TOKENS = 128  # maximum number of tokens, including [CLS]
+LONG_TOKENS = 2_048  # number of tokens of every text of the kind "long"
 MIN_WORDS = 3  # [CLS], a pronoun and a candidate
-MEDIAN, DEVIATION = 24, 0.7  # of the lognormal mix: a batch of 64 padded to its longest is then a quarter real tokens
-_WORD_LETTERS = 4  # of an invented word
+MEDIAN, DEVIATION = 24, 0.7  # of lognormal lengths; a quarter of a padded batch of 64 sentences is then real tokens
+_WORD_LETTERS = 4  # number of letters of a generated word
 
 
 def draw_lengths(kind: str, count: int, generator: np.random.Generator) -> Indices:

@@ -57,19 +57,19 @@ class Benchmark:
     lengths: list[str] = field(default_factory=lambda: ["lognormal", "corpus"])
     data: Data = field(default_factory=ControlledCorpus)  # text to pre-train on, as data=plain_text data.path=...
     texts: list[str] = field(default_factory=lambda: list(TEXT_KINDS))  # documents cut into chunks, or paragraphs
-    # How many there are: invented sentences of each kind of `lengths`; for pretraining, chunks of text; for step, items
-    # of the built-in corpus in each language.
+    # Number of generated sentences of each kind of `lengths`; for pretraining, of chunks of text; for step, of items of
+    # the built-in corpus in each language.
     sentences: int = 2000
     batch_sentences: int = 64  # sentences per padded batch; packed rows and buckets take as many real tokens on average
-    repeats: int = 5  # how often each variant is measured, in turns: A B C A B C ...
+    repeats: int = 5  # number of measurements of each variant, in the order A B C A B C ...
     # wall, or for a busy machine processor: the computing time of this process, summed over all threads.
     clock: str = "wall"
-    # Training steps in each repeat, spread evenly over all batches; pretraining and extraction always take everything.
+    # Training steps in each repeat, spread evenly over all batches; pretraining and extraction use all batches.
     steps: int = 8
     threads: int | None = None  # number of threads; by default torch decides
     seed: int = 0
     output: str | None = None  # JSON file for all numbers
-    trainer: Device = field(default_factory=Device)  # where it computes
+    trainer: Device = field(default_factory=Device)  # device to compute on
 
     def __post_init__(self) -> None:
         one_of("what", self.what, ("training", "pretraining", "extraction", "step"))

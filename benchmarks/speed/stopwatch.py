@@ -111,7 +111,7 @@ def measure_interleaved(
 def reset_peak_memory() -> int | None:
     """Reset the peak of `peak_memory`, and return the bytes in use by this process; None without Linux and glibc."""
     try:
-        # Memory that the allocator kept of the variant before would hide what the next one takes.
+        # Memory that the allocator keeps from the previous variant would hide the demand of the next one.
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):
         return None

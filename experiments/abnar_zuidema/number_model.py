@@ -55,7 +55,7 @@ def run_settings(settings: Replication, sentences: Path, seed: int) -> Config:
             norm=LayerNorm(placement="pre"),
             initialisation=Normal(),
         ),
-        # Words are masked so that the model knows a blanked word; no loss is taken at them.
+        # Words are masked so that the model has seen [MASK] in training; masked words have no loss.
         task=Task(
             prediction=Label(pooling="first", labels=list(NUMBERS)), masked_lm=settings.masked, masked_lm_weight=0.0
         ),

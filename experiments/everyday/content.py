@@ -80,7 +80,7 @@ class EverydayContent:
     nouns: Mapping[str, tuple[EverydayNoun, ...]]  # by class
     names: Mapping[str, tuple[str, ...]]  # by gender, beside those of the lexicon
     scenes: tuple[EverydayScene, ...]
-    frames: Mapping[str, tuple[str, ...]]  # by split: what stands around a clause
+    frames: Mapping[str, tuple[str, ...]]  # texts around a scene's clauses, by split
 
     def training_phrases(self) -> Iterator[str]:
         """Yield all nouns and the phrases of training sentences, as tokens separated by spaces, including slots.

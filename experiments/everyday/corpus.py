@@ -44,7 +44,7 @@ def _groups(settings: EverydayCorpus) -> Iterator[tuple[str, list[Example]]]:
         quads = controlled.quad_generator(settings, language)
         texts: set[str] = set()
         yield from controlled.generate_language(settings, quads, texts)
-        # Last, since the words that a quad draws depend on what others have drawn.
+        # Last, since the words drawn for a quad depend on the quads before it.
         yield from _scene_quads(settings, quads, texts)
 
 

@@ -72,7 +72,7 @@ def write_claims(output: str) -> None:
 
 
 def rounded(decision: Decision) -> Decision:
-    """Return the decision with values rounded for a file; pages round the exact values, since twice would be wrong."""
+    """Round the values of a decision for a file; pages round the exact values, since rounding twice adds an error."""
     numbers = (
         number if isinstance(number.value, str) else replace(number, value=round(number.value, _decimals(number)))
         for number in decision.numbers
@@ -198,7 +198,10 @@ def _beats_shortcut(parts: Parts, rule: Mapping[str, Any]) -> Iterator[Number]:
 
 
 def copies_of(parts: Parts, model: str, of: str) -> dict[str, list[float]]:
-    """Return the accuracy of each untrained or shuffled copy's own head on a `Reading` or corpus, by kind of copy."""
+    """Return the accuracies of the heads chosen in a model's untrained and shuffled copies, by kind of copy.
+
+    `of` is the name of the `Reading` or corpus on which they were measured.
+    """
     return {
         kind: [
             part["accuracy"][of]

@@ -22,7 +22,7 @@ OPENINGS = 0.3
 ASIDES = (0.65, 0.18, 0.11, 0.06)  # shares of texts with none to three of them; several in a row make long texts
 THREE = 0.2  # share of the scenes with three participants
 IN_SCENES = 0.5  # share of the items of gender and number in which common knowledge may decide as well
-PLURALS = 0.15  # of the items whose participants can both be plural
+PLURALS = 0.15  # share of plural pairs among those whose participants can both be plural
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,10 @@ class Items:
         return Pair(context, self._participants(nouns, (gender, gender), plural), readings) if nouns else None
 
     def _with_or_against_common_knowledge(self, sort: str) -> tuple[Context, tuple[Reading, Reading]]:
-        """Draw a scene and a clause for each item; in half of the pairs the same, so that one contradicts the scene."""
+        """Draw a scene and a clause for each of two items.
+
+        In half of the pairs, both items have the same clause, so that in one of them it contradicts common knowledge.
+        """
         scene = self.chance.choice(self.scenes[sort, 2])
         first, second = map(self.chance.choice, scene.readings)
         return scene.context, self.chance.choice(((first, second), (first, second), (first, first), (second, second)))

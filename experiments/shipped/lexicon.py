@@ -92,9 +92,9 @@ class Noun:
         return any(kind.endswith("_mass") for kind in self.classes)
 
     def has_plural(self, language: str) -> bool:
-        """Return whether the noun can be plural; a word that only a scene lists cannot, except for a Chinese thing.
+        """Return whether the noun can be plural; nouns that only a scene has cannot, except Chinese ones for things.
 
-        The persons of a scene may be names, which no table lists.
+        The persons of a scene may have names, which are in no table of nouns.
         """
         if self.is_name or self.is_mass:
             return False

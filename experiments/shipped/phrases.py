@@ -148,7 +148,7 @@ class Frame:
         forms = {"he": subject, "him": as_object, "his": possessive}
         plural = meant.is_plural and self.language == "en"
         fill = {slot: words[plural] for slot, words in AGREEMENT.items()}
-        fill |= {slot: _asked(form) for slot, form in forms.items()}
+        fill |= {slot: _marked(form) for slot, form in forms.items()}
         fill |= {f"{slot}_": form for slot, form in forms.items()} | {"himself_": meant.reflexive(self.language)}
         said = _SLOT.sub(lambda slot: fill.get(slot[1], slot[0]), said)
         return _agreeing(said, ASKED) if plural else said
@@ -160,8 +160,8 @@ def _agreeing(text: str, mark: str) -> str:
     return verb.sub(lambda found: found[1] + AGREEMENT[found[2]][1], text)
 
 
-def _asked(form: str) -> str:
-    """Return a pronoun between its marks, with any 的 behind them."""
+def _marked(form: str) -> str:
+    """Enclose a pronoun in its marks; the Chinese possessive suffix 的 stays outside."""
     pronoun = form.removesuffix("的")
     return ASKED + pronoun + END + form[len(pronoun) :]
 

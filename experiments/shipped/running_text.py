@@ -78,7 +78,7 @@ class Mention:
 
     start: int
     end: int
-    outer: int  # where its determiner begins
+    outer: int  # start of its determiner
     noun: Noun
     is_plural: bool
 
@@ -233,7 +233,7 @@ def item_of(passage: str, finder: Finder, chance: Random) -> Row | None:
 @dataclass(frozen=True)
 class _Pronoun:
     text: str
-    end: int  # of what it replaces
+    end: int  # end of the replaced span
 
 
 def _pronoun(passage: str, mention: Mention, language: str, chance: Random) -> _Pronoun | None:
