@@ -147,7 +147,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert questions to examples, each with the spans of its candidates' first mentions in the order given."""
+    """Convert pronouns to resolve to examples, each with its candidates' first mentions (spans) in the order given."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []

@@ -90,7 +90,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def _subset_title(subset: str) -> str:
-    """Return the title of the table on one value of a factor; `subset` is "factor=value", or "factor=" without it."""
+    """Return the title of a table on one value of an item attribute; `subset` is "attribute=value" or "attribute="."""
     factor, value = subset.split("=", maxsplit=1)
     return label(factor_names(), factor) + _(": ") + (value_label(value) if value else NOT_MEASURED)
 

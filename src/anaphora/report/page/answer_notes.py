@@ -109,7 +109,7 @@ def best_answers(shares: Sequence[float]) -> list[int]:
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note that the last third-person pronoun is analysed, and how to choose another; None for one pronoun.
+    """Return a note that the last pronoun of a text is analysed, and how to choose another; None if it is the only one.
 
     `pronoun` is the character span of the last pronoun.
     """
