@@ -258,7 +258,10 @@ def _steps(
     head: int,
     temperature: float | None,
 ) -> Steps:
-    """Return all steps of the walk-through; without a `temperature`, the last step, the model's answer, is left out."""
+    """Return all steps of the walk-through.
+
+    The last step is the model's answer, calibrated by `temperature`; it is left out if `temperature` is None.
+    """
     encoder = model.encoder
     context = encoder.make_context(inputs)
     steps = _embedding_steps(encoder, inputs, context.embeddings, labels)

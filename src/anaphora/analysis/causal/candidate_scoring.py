@@ -1,9 +1,9 @@
 """Candidate scoring by language models: each candidate replaces the pronoun or completes a prompt.
 
-An item is a text with a pronoun and its candidates. For each candidate, a scored text is made of it: for a masked
-language model, the pronoun is replaced by as many mask tokens as the candidate has tokens; for a decoder, a prompt and
-the candidate are appended. The candidate's score is the mean log-probability of its tokens (Kocijan et al. 2019,
-section 3). T is the number of tokens of an item's text, S that of a scored text.
+An item is a text with a pronoun and its candidates. Each candidate is scored in a changed text, the scored text: for a
+masked language model, the pronoun is replaced by as many mask tokens as the candidate has tokens; for a decoder, a
+prompt and the candidate are appended. The score is the mean log-probability of the candidate's tokens (Kocijan et al.
+2019, section 3). T is the number of tokens of an item's text, S that of a scored text.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Item (a text with a pronoun and its candidates), and the texts from which a language model scores these."""
+    """Item, a text with a pronoun and candidates, and the texts from which a language model scores the candidates."""
 
     example: Example
     tokens: TokenizedText  # T tokens of the sentence; for a masked language model, the pronoun is masked

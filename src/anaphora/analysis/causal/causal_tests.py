@@ -59,7 +59,7 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
     """Wrap a trained run and items as a `Subject`, the model under test in causal tests.
 
-    It answers by its prediction head or, if this predicts no candidates, by its masked-LM output.
+    The run answers by its prediction head or, if this predicts no candidates, by its masked-LM output.
 
     Args:
         testable: items, each with an antecedent and another candidate.

@@ -117,8 +117,8 @@ class SentenceEdges:
         Args:
             kind: "gold" (from the pronoun to all antecedents), "distractor" (to the wrong candidate with the largest
                 weight), "cue" (to the cue), "other_keys" (to all tokens except the antecedents'), or a control edge of
-                `MATCHED_EDGES`. There are no "matched_heads" and "matched_distance" edges if `self.free` has fewer
-                tokens than the antecedents, and no "matched_heads" edges if there are fewer `others` than `heads`.
+                `MATCHED_EDGES`. There are no "matched_heads" and "matched_distance" edges if the antecedents have more
+                tokens than `free`, and no "matched_heads" edges if there are fewer `others` than `heads`.
             heads: heads in which edges are selected.
             others: all heads except `heads`, used for "matched_heads".
         """

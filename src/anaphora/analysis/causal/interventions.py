@@ -33,7 +33,7 @@ PROJECTIONS = ("query", "key", "value")
 def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
     """Apply interventions, in order, to every forward pass of an encoder inside the `with` block.
 
-    Edits of an enclosing block are applied first.
+    Edits of an enclosing `with` block are applied first.
 
     Raises:
         UserError: a layer or head does not exist.
@@ -61,7 +61,7 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
 def replace_head_outputs(outputs: Mapping[Head, Tensor]) -> Intervention:
     """Return an intervention that replaces the outputs of heads by given vectors, broadcastable to (B, T, D).
 
-    Zeros give zero ablation (Michel et al. 2019, section 2.3), a head's mean output over reference data mean ablation.
+    Zeros give zero ablation (Michel et al. 2019, section 2.3); a head's mean output over data gives mean ablation.
     """
     return _edits_by_layer(_OutputReplacement, outputs)
 

@@ -67,7 +67,7 @@ class AblatedTogether(NamedTuple):
 
 
 class DoseResponse(NamedTuple):
-    """Weights of E edges from pronouns to candidates in one kind of map, and effects of knocking out each edge."""
+    """Weights of E edges from pronouns to candidates in one kind of attention map, and effects of knocking them out."""
 
     item: NDArray[np.int64]  # index of the edge's item, (E,)
     score: Floats  # weight of the edge in the map, averaged over layers and heads, (E,)
@@ -365,7 +365,7 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
 
 
 def _sums_above(values: Floats, weights: Floats) -> Floats:
-    """Return the sum of the weights of all larger values, and half the sum of those of equal values, for each value."""
+    """Return, for each value, the sum of the weights of all larger values plus half that of all equal values."""
     codes = np.unique(values, return_inverse=True)[1]
     sums = np.bincount(codes, weights)
     return np.asarray((sums[::-1].cumsum()[::-1] - sums / 2)[codes])

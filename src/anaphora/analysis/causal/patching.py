@@ -1,8 +1,7 @@
 """Attention-pattern patching: the pronoun's attention rows are replaced by those of the minimal pair's other sentence.
 
-The sentences of a minimal pair differ only in the cue and have different antecedents. An answer flips if it becomes the
-antecedent of the other sentence. Axes are N (items), L (layers), H (heads), Q (tokens of the pronoun) and T (tokens of
-a sentence).
+The sentences of a minimal pair differ only in the cue. Axes are N (items), L (layers), H (heads), Q (tokens of the
+pronoun) and T (tokens of a sentence).
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ def aligned_patching(tests: CausalTests) -> Callable[[Bools], AlignedPatching]:
     sentences correctly, with different antecedents.
 
     Returns:
-        Function from a mask of items, (N,), to the share of tested items whose answer becomes the other antecedent.
+        Function from a mask of items, (N,), to the share of tested items whose answer becomes that of the pair's other
+        sentence.
     """
     tests.progress(_("causal tests: pattern patch"))
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
@@ -63,7 +63,8 @@ def pattern_patching(
         aligned: result of `aligned_patching`.
 
     Returns:
-        Function from a mask of items, (N,), to the share of tested items whose answer becomes the other antecedent.
+        Function from a mask of items, (N,), to the share of tested items whose answer becomes that of the pair's other
+        sentence.
     """
     minimal_pairs = next_in_minimal_pair(tests.subject.examples)
     fit = {item: other for item, other in minimal_pairs.items() if _differ_in_one_word(tests, item, other)}

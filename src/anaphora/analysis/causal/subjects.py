@@ -266,8 +266,8 @@ class EditedSubject(ABC):
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
         """Return a function from the index of a batch to the outputs that replace each head's own, (B, S, D).
 
-        A text gets the head's output for the text with the same rank of the item's partner (`resampling_partners`), or
-        for the last text if the partner has fewer texts.
+        They are the head's outputs for the partner item (`resampling_partners`): for its text with the same rank as
+        the replaced one, or for its last text.
         """
         outputs: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)  # (heads, tokens, D) by item and by rank
         for batch, recorders in self._recorded():

@@ -172,7 +172,7 @@ def _masked_tokens_alone(task: Task) -> Task:
 
 
 def measure_control(control: str, run: Run, development: Sequence[Example], measured: Sequence[Example]) -> Control:
-    """Choose a head of a trained control on development items, and measure its and the answers' accuracy on others.
+    """Choose a head of a trained control on development items; measure accuracies of head and answers on other items.
 
     Args:
         control: name of the control, a key of `EXPECTED`.

@@ -1,4 +1,4 @@
-"""Headline of a run: accuracy on one split of the head chosen on the development split, with chance and baselines."""
+"""Headline result: accuracy of the head that is chosen on the development split, with chance and baselines."""
 
 from __future__ import annotations
 

@@ -77,9 +77,9 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask of the right answers, (N, M + 1), with M + 1 = `scores`.
+    """Return a mask of the right answers, (N, `scores`), whose columns are the candidates and, last, "none of them".
 
-    The columns are the candidates and, last, "none of them", which is right if the item has no antecedent.
+    "None of them" is right if the item has no antecedent.
     """
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):

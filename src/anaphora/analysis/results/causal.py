@@ -26,7 +26,8 @@ class KnockoutLoss:
 class Difference:
     """Drop in accuracy from knocking out the edge to the antecedent, minus that from knocking out a control edge.
 
-    The kind of control edge (`MATCHED_EDGES`) with the largest drop is used. None if there are no control edges.
+    Of the kinds of control edge, such as the strongest edge of another word (`MATCHED_EDGES`), the one with the largest
+    drop is used. None if there are no control edges.
     """
 
     value: float | None
@@ -92,7 +93,7 @@ class Flipped:
 
 @dataclass(frozen=True, kw_only=True)
 class FlippedByCount:
-    """Share of answers that flip (`Flipped`) if attention rows of the best k heads are patched; None without pairs."""
+    """Share of answers that change, as in `Flipped`, if the attention rows of the best k heads are patched."""
 
     k: int
     flipped: float | None
@@ -135,7 +136,7 @@ class PatternPatching:
 
     @property
     def used(self) -> PatternPatching | AlignedPatching:
-        """Return the results for aligned sentences if no pair differs in one word only, otherwise these results.
+        """Return the results for aligned sentences (`aligned`) if no pair differs in one word only, otherwise `self`.
 
         No pair differs in one word only if, for example, all cues consist of two Chinese characters.
         """

@@ -50,7 +50,7 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 
     Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1. The
     likelihood has no maximum at a finite temperature if all answers are right, no better than chance, or equally
-    probable. The logarithm then gets a standard normal prior, so that few items leave the temperature near 1.
+    probable. The temperature's logarithm then gets a standard normal prior, so that few items leave it near 0.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp

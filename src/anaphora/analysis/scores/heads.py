@@ -1,6 +1,6 @@
 """Scores of every attention head from the pronoun's attention row of each item, and the selection of one head.
 
-A head picks by largest weight (Clark et al. 2019, section 4.3). Axes are N items, L layers, H heads and M candidates.
+It follows Clark et al. 2019, section 4.3. Axes are N (items), L (layers), H (heads) and M (candidates of an item).
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the head with the highest candidate accuracy on main items, which this selection biases upwards.
+    """Return the head with the highest candidate accuracy on main items, where its accuracy is thus biased upwards.
 
     Raises:
         UserError: there is no main item (`Example.is_main`).

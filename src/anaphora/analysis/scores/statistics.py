@@ -1,4 +1,4 @@
-"""Intervals, permutation tests and corrections for clustered scores.
+"""Bootstrap intervals for clustered items, permutation tests of heads' accuracies, and corrections of p-values.
 
 Axes are N (items), L (layers), H (heads) and M (candidates at most).
 """
@@ -160,10 +160,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Divide `draws` into chunks that need at most `_MAX_RANDOM_NUMBERS` random numbers; yield each chunk's draws.
-
-    One draw needs `size` random numbers; a chunk has at least one draw.
-    """
+    """Yield the numbers of draws of chunks that need at most `_MAX_RANDOM_NUMBERS` random numbers, `size` per draw."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -265,10 +262,7 @@ def _redrawn_together(examples: Sequence[Example], alone: Sequence[int]) -> list
 
 
 def _distinct_permutations(antecedents: Sequence[Sequence[bool]]) -> int:
-    """Return the number of different relabellings that permutations of the candidates, the same in all items, can give.
-
-    `antecedents` states for each item and candidate whether the candidate is an antecedent.
-    """
+    """Return in how many ways antecedents can be relabelled if candidates are permuted in the same way in all items."""
     alike = Counter(zip(*antecedents, strict=True))
     return math.factorial(len(antecedents[0])) // math.prod(map(math.factorial, alike.values()))
 

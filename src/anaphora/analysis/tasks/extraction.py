@@ -135,7 +135,7 @@ class Extractor:
     most_weights: int  # maximum number of attention weights in memory, unless one item has more
 
     def batches(self, parts: Sequence[Sequence[int]]) -> Iterator[ExtractedBatch]:
-        """Yield the attention rows of the items in batches, in the order of the parts.
+        """Yield the attention rows of items in batches; `parts` lists the item indices of each part of the selection.
 
         A text without any of the query words has no rows.
 

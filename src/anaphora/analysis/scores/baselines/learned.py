@@ -237,9 +237,9 @@ def order_classifier(train: Sequence[Example], longest: int) -> Policy:
     training items, n-grams that occur in only one item are ignored. At most 5,000 training items are used, evenly
     spaced.
 
-    The penalty is chosen by grouped cross-validation. Items whose antecedent has an index that is right in fewer than 8
-    groups are left out. If fewer than two indices remain, all items are used, and the penalty is fixed. If the index is
-    the same in all training items, it is always predicted.
+    The penalty is chosen by grouped cross-validation. Indices that are right in fewer than 8 groups are not predicted,
+    and their items are left out. If fewer than two indices remain, all items are used, and the penalty is fixed. If the
+    index is the same in all training items, it is always predicted.
 
     Args:
         train: training items.

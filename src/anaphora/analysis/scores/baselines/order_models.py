@@ -111,9 +111,9 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """Return the correctness, (N,), of a shortcut that looks up which name was the antecedent in training.
 
     It selects the first or the second name, whichever was more often the antecedent in training items with the same
-    wording (`WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. The shortcut applies to items
-    of the cue category "role" with two candidates (`is_of_two`), if such training items have the factor `cue`; else,
-    the correctness is NaN.
+    wording (`WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. It is NaN for items to which
+    the shortcut does not apply: those of another cue category than "role", or without exactly two candidates and one
+    antecedent (`is_of_two`); and for all items if no training item to which it applies has the factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))
@@ -229,9 +229,9 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with their zones, and return their predictions for the test items, as `_linear` does.
+    """Fit boosted trees on words with their zones, and return their predictions for the test items, (N,).
 
-    All predictions are 0 if no word is in at least `_LEAST_ITEMS_OF_A_TREE_FEATURE` training items.
+    A prediction is positive for the second name, and negative for the first; all are 0 if no word is frequent enough.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 

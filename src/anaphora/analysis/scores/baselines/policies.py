@@ -89,7 +89,7 @@ POLICIES: Mapping[str, Policy] = {
 
 
 def focal_correctness(policy: Policy, examples: Sequence[Example]) -> Floats:
-    """Return the correctness of a shortcut on N examples, (N,), as `focal_shares` defines it."""
+    """Return the correctness of a shortcut's choice among the candidates that the cue distinguishes, (N,)."""
     scored = zip(scores_of_each(policy, examples), examples, strict=True)
     return np.array([focal_shares(scores[None], example)[0] for scores, example in scored])
 

@@ -1,4 +1,4 @@
-"""Candidate accuracy of each kind of attention map at the head or layer that is chosen for it on development items."""
+"""Candidate accuracy of each kind of attention map in the head or layer that is chosen for it on development items."""
 
 from __future__ import annotations
 
