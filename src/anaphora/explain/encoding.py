@@ -197,11 +197,8 @@ def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | No
 
 
 def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Example) -> str | None:
-    """Return a note for the reader on candidates that are split into characters because the vocabulary lacks them.
-
-    The result is None if there are none. Other words are not checked, since in a text without spaces, only candidates
-    show which characters form a word.
-    """
+    """Return a note for the reader on candidates that are split into characters because the vocabulary lacks them."""
+    # Other words are not checked: in a text without spaces, only candidates show which characters form a word.
     mentions = [mention for candidate in example.candidates for mention in candidate]
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
     split = ["·".join(parts) for parts in names if len(parts) > 1 and all(len(part) == 1 for part in parts)]

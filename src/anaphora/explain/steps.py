@@ -234,7 +234,7 @@ def attention_steps(
 def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: int) -> list[Step]:
     """Return two steps: the attention maps of all heads, (1, H, Q, T), and their concatenated outputs, (1, H, Q, D).
 
-    The previous steps show the head `head`.
+    `head` is the index of the head that the previous steps show.
     """
     count = weights.shape[1]
     maps = [

@@ -156,10 +156,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each token of the antecedents, an unrelated token about as far from the pronoun.
-
-        Unrelated tokens (`free`) are outside pronoun, candidates and cue. No token is returned twice.
-        """
+        """Return, for each token of the antecedents, a different token of `free` about as far from the pronoun."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

@@ -1,4 +1,4 @@
-"""Adapters through which causal tests run on language models, and on own models with a masked-language-model loss.
+"""Adapters through which causal tests run on language models, and on runs trained with a masked-language-model loss.
 
 Axes are L (layers), H (heads), D (features per head), T (tokens of an item), S (tokens of a scored text) and B (texts
 of a batch).
@@ -92,10 +92,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _layout(batch: Sequence[tuple[int, ScoredText]]) -> BatchLayout:
-    """Return the layout of a batch of texts, which are right-padded to one length.
-
-    Each text is given with its rank among the texts of its item.
-    """
+    """Return the layout of a batch of right-padded texts, each given with its rank among the texts of its item."""
     length = max(len(text.tokens.ids) for _, text in batch)
     return BatchLayout(
         len(batch),
@@ -108,10 +105,7 @@ def _layout(batch: Sequence[tuple[int, ScoredText]]) -> BatchLayout:
 
 
 def _by_tokens(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield batches of text indices, shortest texts first.
-
-    A batch has at most `most` tokens, padding included, unless it consists of a single longer text.
-    """
+    """Yield batches of text indices, shortest first, with at most `most` tokens, padding included, or a single text."""
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > most:

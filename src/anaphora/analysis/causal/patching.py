@@ -99,10 +99,7 @@ def _flipped(
 ) -> Bools:
     """Return a mask (N,) of the items whose answer becomes that of the minimal pair's other sentence by patching.
 
-    Args:
-        partners: index of the minimal pair's other sentence by index of the patched item.
-        rows: new attention rows of the pronoun's tokens by index of the patched item, (L, H, Q, T) each.
-        heads: heads in which the rows are replaced.
+    `partners` maps the index of each patched item to that of the other sentence, `rows` to the pronoun's new rows.
     """
     if not partners:
         return tests.mask(())

@@ -264,11 +264,7 @@ class EditedSubject(ABC):
         return {Head(layer, head): mean for layer, of_heads in means.items() for head, mean in enumerate(of_heads)}
 
     def _resampled(self, heads: Sequence[Head]) -> Callable[[int], dict[Head, Tensor]]:
-        """Return a function from the index of a batch to the outputs that replace each head's own, (B, S, D).
-
-        They are the head's outputs for the partner item (`resampling_partners`): for its text with the same rank as
-        the replaced one, or for its last text.
-        """
+        """Return a function from the index of a batch to each head's outputs for the items' partners, (B, S, D)."""
         outputs: defaultdict[int, dict[int, Tensor]] = defaultdict(dict)  # (heads, tokens, D) by item and by rank
         for batch, recorders in self._recorded():
             flat = torch.stack([recorders[one.layer].recorded_mixed[:, one.head].flatten(0, 1) for one in heads])
@@ -282,7 +278,7 @@ class EditedSubject(ABC):
             replaced = any_text.new_zeros(len(heads), batch.rows * batch.length, any_text.shape[-1])
             for text in batch.texts:
                 of_partner = outputs[partners[text.item]]
-                other = of_partner[min(text.rank, len(of_partner) - 1)]
+                other = of_partner[min(text.rank, len(of_partner) - 1)]  # the partner may have fewer texts
                 replaced[:, text.start : text.start + text.tokens] = stretched(other, text.tokens)
             return dict(zip(heads, replaced.view(len(heads), batch.rows, batch.length, -1), strict=True))
 

@@ -86,10 +86,7 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs with items in `language` were scored on the same items; None if one has no digest.
-
-    `items` holds the smallest and the largest number of items in a run.
-    """
+    """Return whether all runs with items in `language` were scored on the same items; None if one has no digest."""
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}

@@ -262,10 +262,7 @@ def current(run: Run, split: str, stored: Mapping[str, Control | None], about: M
 
 
 def read_to_replace(directory: Path, split: str) -> dict[str, Control | None]:
-    """Return the stored results of a run's controls as `read` does; if the file is damaged, print the error instead.
-
-    Each of `CONTROLS` then has the result None.
-    """
+    """Return the result of `read`; if the file is damaged, print the error and return None for each of `CONTROLS`."""
     try:
         return read(directory, split)
     except UserError as error:

@@ -264,10 +264,7 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Return whether the head was chosen on development items and measured on test items.
-
-        Only then are the p-values valid.
-        """
+        """Return whether the head was chosen on development items and measured on test items, so that p-values hold."""
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property

@@ -204,10 +204,7 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error for a split without a main item (`Example.is_main`) that can be scored.
-
-    Its message counts the items that were left out, by reason.
-    """
+    """Return the error for a split without a main item that can be scored, with counts of left-out items by reason."""
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 

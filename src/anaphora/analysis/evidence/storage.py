@@ -79,10 +79,10 @@ def chosen_head(run: Run, language: str | None = None) -> Head | None:
 
 
 def head_chosen_in(places: Sequence[Path], argument: str, language: str | None = None) -> Head | None:
-    """Return the chosen head that is stored in the first of some folders that has one; None if none has.
+    """Return the chosen head that is stored in one of several folders; None if there is none.
 
     Args:
-        places: folders to search, with their subfolders for languages, as in `chosen_head`.
+        places: folders to search in order, each with its subfolders for languages, as in `chosen_head`.
         argument: value of `run=` in the command that an error message recommends.
         language: language whose subfolder is searched first.
     """

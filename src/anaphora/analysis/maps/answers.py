@@ -77,10 +77,7 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask of the right answers, (N, `scores`), whose columns are the candidates and, last, "none of them".
-
-    "None of them" is right if the item has no antecedent.
-    """
+    """Return a mask (N, `scores`) of right answers; "none of them" is last, and right if there is no antecedent."""
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
         row[list(example.antecedents) or [NO_CANDIDATE]] = True

@@ -113,10 +113,7 @@ def evaluation_mode(module: nn.Module) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _asking_for_weights(encoder: nn.TransformerEncoder, kept: list[Tensor]) -> Iterator[None]:
-    """Append each layer's attention weights, (B, H, T, T), to `kept` inside the `with` block.
-
-    Torch's fused path, which returns no weights, is disabled meanwhile.
-    """
+    """Append each layer's attention weights, (B, H, T, T), to `kept` inside the `with` block; disable the fast path."""
 
     def ask(_: nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         return arguments, {**named, "need_weights": True, "average_attn_weights": False}

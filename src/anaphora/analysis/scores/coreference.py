@@ -84,7 +84,7 @@ def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, 
 
 
 def _muc(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[float, float]:
-    parts = len(overlaps) + size - overlaps.total()  # a mention that the other side lacks is a partition of its own
+    parts = len(overlaps) + size - overlaps.total()  # a mention that the other side lacks is a part of its own
     return size - parts, size - 1
 
 

@@ -113,7 +113,7 @@ def score_records(records: Iterable[AttentionRecord]) -> HeadScores:
 
     Raises:
         UserError: there are no records, they differ in layers or heads, or an item's antecedents are not among the
-            candidates in `Example.focal`.
+            candidates that the cue distinguishes (`Example.focal`).
     """
     dropped: Counter[str] = Counter()
     parts: list[dict[str, NDArray[Any]]] = []

@@ -40,7 +40,7 @@ def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Fl
 
 
 def sets_inside(sets: Sequence[str], first: NDArray[np.int64], items: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the indices of those of S sets of items whose items are all selected by the mask `items`, (N,).
+    """Return the indices of the sets of items that lie completely within a mask of items, (N,).
 
     Args:
         sets: name of each item's set, as for `set_products`.

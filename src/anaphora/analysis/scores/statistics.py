@@ -155,7 +155,7 @@ def median_and_spread(values: ArrayLike) -> Spread:
 
 
 def _p_values(null: Floats, observed: Floats) -> Floats:
-    # The observed labelling is one of the relabellings, so p is never 0. The tolerance is for the order of sums.
+    # The observed labelling is one of the relabellings, so p is never 0. The tolerance allows for the order of sums.
     return np.asarray((1 + (null >= observed - 1e-9).sum(axis=0)) / (1 + len(null)))
 
 
@@ -253,10 +253,7 @@ def _open_antecedents(example: Example) -> list[bool]:
 
 
 def _redrawn_together(examples: Sequence[Example], alone: Sequence[int]) -> list[list[int]]:
-    """Divide item indices into sets whose antecedents are relabelled in the same way.
-
-    The items of a set have the same group and equally many candidates that may become antecedents.
-    """
+    """Divide item indices into sets that are relabelled alike: by group and number of candidates (`_open`)."""
     keys = ((examples[item].group or f"\0{item}", len(_open(examples[item]))) for item in alone)
     return [[alone[place] for place in places] for places in indices_by(keys).values()]
 

@@ -154,7 +154,7 @@ class SelectorAccuracy:
     """
 
     subset: str  # "all", or "factor=value"
-    selector: str  # name of a rule; "best head", chosen for the column; "one head", chosen for all; or "untrained"
+    selector: str  # name of a rule; "best head" for the form of mention; "one head" for all forms; or "untrained"
     field: str  # choice set, one of `CHOICE_SETS`; "mentions" for rules
     column: str  # form of the mentions, one of `FORM_COLUMNS`
     items: int

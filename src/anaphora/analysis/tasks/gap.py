@@ -203,24 +203,13 @@ def _share(hits: Floats, total: Floats) -> Floats:
 
 
 def _f1_of(gender: NDArray[np.bool_], weights: Floats, counts: Floats) -> Floats:
-    """Return the F1 on the items with one gender, averaged over models, in each bootstrap sample: (D,).
-
-    It is NaN in samples in which these items have a total weight of 0.
-
-    Args:
-        gender: mask of the items with this gender, (N,).
-        weights: weight of each item in each sample, (D, N).
-        counts: result of `_confusion_counts`, (S, N, 3).
-    """
+    """Return the F1 on items in the mask `gender`, averaged over models, (D,); NaN for samples without such items."""
     own = weights * gender
     return np.where(own.sum(axis=1) > 0, _f1(own, counts).mean(axis=1), np.nan)
 
 
 def _interval(values: Floats, texts: int) -> tuple[float, float]:
-    """Return the 95 % bootstrap percentile interval of a score from its values in the samples.
-
-    The ends are NaN if there are too few texts, or if the score is undefined in every sample.
-    """
+    """Return the 95 % percentile interval of a score from bootstrap samples; NaN with too few texts or values."""
     known = values[np.isfinite(values)]  # the bias of a sample without hits is not defined
     if not len(known) or texts < BOOTSTRAPPED_FROM or (np.ptp(known) == 0 and not has_interval(np.zeros(texts))):
         return math.nan, math.nan

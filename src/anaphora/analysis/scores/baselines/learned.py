@@ -23,7 +23,7 @@ from anaphora.data.example import Example
 _HASH_BUCKETS = 2**18  # buckets of hashed features
 _MAX_RANKER_ITEMS = 20_000  # maximum number of training items of a linear ranker
 _MAX_FEW_CANDIDATES = 10  # maximum number of candidates per training item for an order classifier
-_MIN_ITEMS_FOR_WORD_CUTOFF = 100  # training items from which a word must occur in two items to count
+_MIN_ITEMS_FOR_WORD_CUTOFF = 100  # with as many training items, words that occur in only one item are ignored
 _MAX_ORDER_ITEMS = 5_000  # maximum number of training items of an order classifier, fitted for each penalty and fold
 _INNER_FOLDS = 4  # number of folds of the cross-validation, by group, that chooses the penalty
 _INVERSE_PENALTIES = (0.01, 0.1, 1.0, 10.0)  # 1 / penalty
@@ -105,7 +105,7 @@ def bag_with_interactions(train: Sequence[Example]) -> Policy:
 
 
 def bag_by_order(train: Sequence[Example]) -> Policy:
-    """Return a linear ranker of candidates by the candidate's words and by the text's words, which interact with order.
+    """Return a linear ranker of candidates by the candidate's words, and by the text's words and the candidate's order.
 
     A word of the text has a separate weight for the first candidate, the second and so on. The ranker is meant for
     natural text. In those items of the built-in corpus in which roles matter, a cue word and the order of the

@@ -30,12 +30,12 @@ WORDING = ("type", "scenario", "cue", "voice")
 TABLE_OF_WORDINGS = "table_of_wordings"
 RULE_MODEL = "rule_model"
 """Name of the model that gets the factors in `RULE` and learns how they determine the antecedent."""
-_ZONES = 4  # before the names, between them, up to the pronoun, after it
+_ZONES = 4  # number of zones of a text: before the names, between them, up to the pronoun, after it
 _CHUNK = 2_000  # items per step of the logistic regressions
 _RATE, _UPDATES, _MOST_EPOCHS = 1.0, 200_000, 60  # settings of the logistic regressions, whose rows have length 1
 _LEAST_ITEMS_OF_A_TREE_FEATURE = 20
 _WITH_PLACES = "_with_places"
-_LONGEST_FIRST = ("boosted_trees", "triples", "pairs", "words")  # from ten seconds to less than one for 40,000 items
+_LONGEST_FIRST = ("boosted_trees", "triples", "pairs", "words")  # ten seconds to less than one for 40,000 items
 _LEAST_ITEMS_SIDE_BY_SIDE = 10_000  # with fewer items, starting processes costs more time than it saves
 # Features are binary, so two bins suffice.
 _TREE_SETTINGS = {"max_iter": 100, "learning_rate": 0.2, "max_leaf_nodes": 31, "max_bins": 2, "early_stopping": False}
@@ -139,7 +139,7 @@ def _second_is_meant(example: Example) -> bool:
 
 
 def _mention_starts(example: Example) -> dict[int, int]:
-    """Return where each candidate that the cue distinguishes is mentioned: the start of its mention, by index.
+    """Return the start of the mention of each candidate that the cue distinguishes, keyed by the candidate's index.
 
     This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
     sentence that reports the event.
@@ -176,12 +176,7 @@ def _seconds(examples: Sequence[Example]) -> NDArray[np.bool_]:
 
 
 def _correctness(says_second: Floats, second: NDArray[np.bool_]) -> Floats:
-    """Return the correctness of predictions, (N,); 0.5 in a tie.
-
-    Args:
-        says_second: predictions, (N,): positive for the second name, negative for the first name, 0 for a tie.
-        second: whether the second name is the antecedent, (N,).
-    """
+    """Return the correctness, (N,), of predictions that are positive for the second name; 0.5 for a prediction of 0."""
     return (np.sign(says_second) * np.where(second, 1, -1) + 1) / 2
 
 
@@ -202,10 +197,7 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
-    """Fit a logistic regression on sets of 1 to `count` words, and return its predictions for the test items, (N,).
-
-    A prediction is positive for the second name, and negative for the first. `second` holds the training labels.
-    """
+    """Fit a logistic regression on sets of up to `count` words; return predictions, positive for the second name."""
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -229,15 +221,12 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with their zones, and return their predictions for the test items, (N,).
-
-    A prediction is positive for the second name, and negative for the first; all are 0 if no word is frequent enough.
-    """
+    """Fit boosted trees on words with their zones; return predictions, positive for the second name."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     words, counts = np.unique(np.concatenate(known_words), return_counts=True)
     often = words[counts >= _LEAST_ITEMS_OF_A_TREE_FEATURE]
-    if not len(often):
+    if not len(often):  # no word is frequent enough for a prediction
         return np.zeros(len(test_words))
     present = _presence(known_words, often)
     # Of words that always occur together, only the first is kept, to save time.
@@ -253,13 +242,9 @@ def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], seco
 
 
 def _presence(texts: Sequence[Ints], features: Ints) -> Floats:
-    """Return a matrix (N, F) that is 1 where a text contains a feature, and 0 elsewhere.
+    """Return a matrix (N, F) that is 1 where a text, given by its sorted words, contains a feature, and 0 elsewhere.
 
-    The matrix is stored column by column, as the trees need it.
-
-    Args:
-        texts: sorted words of each of N texts.
-        features: F sorted words.
+    The matrix is stored column by column, as the trees need it. `features` are F sorted words.
     """
     flat = np.concatenate(texts)
     text_of = np.repeat(np.arange(len(texts)), [len(words) for words in texts])

@@ -46,10 +46,10 @@ class ShortcutAccuracy:
 
     name: str
     language: str
-    kind: str  # "set" or "role"; "" for examples without a kind
+    kind: str  # cue category, "set" or "role"; "" for items without one
     items: int
     accuracy: float
-    low: float | None  # end of the 95 % interval over templates; None if they do not determine one
+    low: float | None  # lower end of the 95 % interval over templates; None if there are too few templates
     high: float | None
 
 

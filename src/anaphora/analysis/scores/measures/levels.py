@@ -74,14 +74,11 @@ class Level:
 def composition_shortcuts(
     train: Sequence[Example], test: Sequence[Example], tokenizer: Tokenizer
 ) -> dict[str, NDArray[np.float64]]:
-    """Fit the shortcuts of `order_shortcuts` for each language, and return their correctness on test items.
+    """Return the correctness of shortcuts that choose the first or second name on N test items: {name: (N,)}.
 
-    The shortcuts apply only to items that have a level (L0, L1 or L2), the factors predicate, cue and voice (`RULE`)
-    and two candidates to choose from (`is_of_two`).
-
-    Returns:
-        {name of the shortcut: correctness (N,)}, NaN for test items to which the shortcuts do not apply, or in whose
-        language they apply to no training item; empty if they apply to no test item.
+    The shortcuts (`order_shortcuts`) apply only to items that have a level (L0, L1 or L2), the factors predicate, cue
+    and voice (`RULE`) and two candidates to choose from (`is_of_two`), and only in languages with such training items.
+    Elsewhere, the correctness is NaN; if they apply to no test item, the result is empty.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):
