@@ -72,7 +72,7 @@ class EvaluationNgrams:
         self._passes[_first_bits(self._known)] = True
 
     def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
-        """Return, for each paragraph, the evaluation file or folder with which it shares eight words, or None."""
+        """Return, for each paragraph, the evaluation data that contain eight of its words in a row, or None."""
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared

@@ -346,10 +346,10 @@ def format_span(span: Span) -> str:
 def _checked_extents(
     factors: Mapping[str, str], length: int, candidates: Sequence[Sequence[Span]], new_indices: Sequence[int]
 ) -> dict[str, str]:
-    """Check the factors `extent` and `extents` (spans of whole mentions); return them with candidates in text order.
+    """Check the factors (attributes) `extent` and `extents`, which are the spans of whole mentions, and return them.
 
-    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record;
-    `new_indices` gives the index in text order of each of these candidates.
+    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record; in
+    the result, they are in text order, which `new_indices` gives for each candidate.
     """
 
     def is_span(written: str) -> bool:

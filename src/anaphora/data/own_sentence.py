@@ -159,7 +159,7 @@ def _check_apart(text: str, spans: Sequence[Span]) -> None:
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Build an example as `example_from_query` does; return None if only a text without pronouns is given."""
+    """Build an example as `example_from_query` does; None if only a text without third-person pronouns is given."""
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None

@@ -362,7 +362,7 @@ def _open(directory: Path, fingerprint: str, written: Mapping[str, Any] | None) 
 
 
 def _checked_description(directory: Path) -> dict[str, Any]:
-    """Return the description of a cached corpus; raise UserError if a cached file is not as written."""
+    """Return the description of a cached corpus; raise UserError if a cached file has changed since it was written."""
     about: dict[str, Any] = read_json(directory / _ABOUT, _ABOUT_SHAPE)
     digests = about.pop("digests")
     if _digests(directory, about) != digests:

@@ -356,7 +356,7 @@ def pretrained_run(folder: Path) -> Run:
     Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
 
     Raises:
-        UserError: a file is missing or broken, or our encoder does not support the model.
+        UserError: a file is missing or broken, or the encoder of this package does not support the model.
     """
     locate_model(str(folder), "run")
     encoder = encoder_settings(folder)  # first, since tokenizers of unsupported models may lack special tokens

@@ -35,7 +35,7 @@ OWN_DATA = "the run's own"
 
 @dataclass(frozen=True)
 class EvaluationSplits:
-    """Training and development examples, and those of the split that a command evaluates a run on.
+    """Training and development examples, and the examples of the split on which a command evaluates a run.
 
     `split` is the name of this split, and `measured` has its examples. Each split is sampled if the number of items is
     limited.

@@ -60,11 +60,10 @@ def wait_briefly() -> None:
 
 
 def keep_few_kernels() -> None:
-    """Let oneDNN cache 64 compiled matrix products instead of 1,024; call this before torch is imported.
+    """Let oneDNN cache 64 compiled kernels for matrix products instead of 1,024; call this before torch is imported.
 
-    oneDNN compiles a new product for each number of rows of a matrix. This number differs between batches, so most
-    compiled products are used only once in training. The limits are set in environment variables; values that the user
-    has set are kept.
+    oneDNN compiles a kernel for each number of rows of a matrix. This number differs between batches, so most kernels
+    are used only once in training. The limits are set in environment variables; values that the user has set are kept.
     """
     if "DNNL_PRIMITIVE_CACHE_CAPACITY" not in os.environ:  # oneDNN's older name, which the newer one would override
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

@@ -47,7 +47,7 @@ def shipped_folder() -> Path:
 def run_folder(name: str) -> Path:
     """Return the folder of the run inside the package if `name` is "shipped", and otherwise the path `name`.
 
-    The path need not exist; a missing run inside the package raises UserError.
+    The path need not exist. UserError is raised if "shipped" is given, but there is no run inside the package.
     """
     return shipped_folder() if name == SHIPPED else Path(name).expanduser()
 

@@ -123,7 +123,7 @@ def default_groups(command: str) -> dict[str, str | None]:
 
 
 def _value(key: str, value: str, kind: Any, name: str) -> Any:
-    """Parse the value of a setting as the type requires that the settings class `kind` declares for its field `name`.
+    """Parse the value of a setting by its type; `kind` is the settings class, and `name` the name of the field.
 
     The result is None, a string, or a list of strings. If the setting has variants or is a group of settings, `value`
     is the name of a variant or of a YAML file, and the result is a dictionary of settings (`_preset`).

@@ -218,9 +218,9 @@ def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: 
 def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
-    In a job of a sweep, an override may be without effect in two cases: the effect depends on a setting that is an
-    override too, or another job, with another option of a config group, has the effect. The check must run while Hydra
-    is initialised, because it reads the files of the chosen options of config groups.
+    In a job of a sweep, an override without effect is accepted if its effect depends on another override, or if it has
+    an effect with another option of a config group in the sweep. The check must run while Hydra is initialised, because
+    it reads the files of the chosen options of config groups.
 
     Raises:
         UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and `check_overrides`.
@@ -236,8 +236,9 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
 def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that no boolean is given as a number, and that no recipe or experiment replaces a value of a chosen file.
 
-    Recipes and experiments are composed after the other config groups, so their values would count: in model=mine
-    recipe=small, those of recipe=small. An experiment may replace the values of a recipe, because this is its purpose.
+    Recipes and experiments are composed after the other config groups. In model=mine recipe=small, the recipe would
+    therefore replace values of the file that model=mine names. An experiment may replace the values of a recipe,
+    because this is its purpose.
 
     Raises:
         UserError: a boolean is a number, or a recipe or an experiment replaces a value of a chosen file.
@@ -334,7 +335,7 @@ def is_sweep_job() -> bool:
 
 
 def typed_overrides() -> list[str]:
-    """Return the overrides of the command that Hydra runs, or in a sweep those of the job; outside Hydra, none."""
+    """Return the overrides of the running command or sweep job; none if the command does not use Hydra."""
     return list(HydraConfig.get().overrides.task) if HydraConfig.initialized() else []
 
 

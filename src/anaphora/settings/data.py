@@ -304,7 +304,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with coreference clusters, as neural systems use: .jsonl(.gz) or .jsonlines(.gz), or a folder."""
+    """JSON lines with clusters of mentions, as neural systems write: .jsonl(.gz) or .jsonlines(.gz), or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"

@@ -244,9 +244,9 @@ def _check_task_fits_data(data: data_settings.Data, task: training_settings.Task
 def same_settings(stored: Config, wanted: Config) -> bool:
     """Return whether two runs have the same settings, apart from those that change only rounding or dropout masks.
 
-    Not compared are the name, the output folder, the objective, and the settings of `trainer` that are not in
-    `DECIDE_RESULTS`. If `wanted` lists no labels for classification, the labels of `stored`, which training took from
-    the data, are not compared either.
+    The name, the output folder, the objective, and the settings of `trainer` that are not in `DECIDE_RESULTS` are not
+    compared. If `wanted` lists no labels for classification, the labels of `stored`, which training took from the data,
+    are not compared either.
     """
     head, wanted_head = stored.task.prediction, wanted.task.prediction
     takes_labels = isinstance(wanted_head, prediction_settings.Label) and not wanted_head.labels

@@ -1,9 +1,9 @@
 """Words and sentence parts of the cue types `composition` (composition.toml) and `short_text` (short_text.toml).
 
-An example names an event and, as the reason for it, the state of a person. An event is a predicate with an agent and a
-patient, in one of two voices (agent first or patient first). A state describes the agent after some classes of
-predicates and the patient after others. The correct candidate thus depends on predicate, state and voice together; no
-two of them suffice.
+An example names an event ("Anna rescued Emma") and, as the reason for it, the state of a person ("because she was
+strong"). An event is a predicate with an agent and a patient, in one of two voices (agent first or patient first). A
+state describes the agent after some classes of predicates and the patient after others. The correct candidate thus
+depends on predicate, state and voice together; no two of them suffice.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class CompositionContent:
         return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
 
     def texts(self, split: str, place: str) -> list[str]:
-        """Return all alternatives for the part `place`, such as "prefix", of a split's sentences."""
+        """Return all alternatives for the part `place`, such as "prefix", of the sentences in a split."""
         return [text for line in self.parts[split][place] for text in line]
 
     def training_phrases(self) -> Iterator[str]:

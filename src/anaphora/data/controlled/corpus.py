@@ -51,7 +51,7 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus) -> dict[str, list[Example]]:
-    """Generate the examples of all splits; those of a group are adjacent, and the order of groups is random."""
+    """Generate the examples of all splits; groups (quads and octads) are in random order, their examples adjacent."""
     return {split: decoded(table) for split, table in read(settings)[0].items()}
 
 
@@ -138,7 +138,7 @@ def words_of(phrases: Iterable[str]) -> list[str]:
 
 
 def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
-    """Return the generator of quads (counterbalanced groups of sentences) for a language; the seed splits the words."""
+    """Return a generator of quads (counterbalanced sentences) for a language; the seed divides words among splits."""
     lexicon = lexicons.load(language)
     holdout = splits.assign_cosets(lexicon, settings.seed, settings.shared_nouns)
     return QuadGenerator(lexicon, holdout, settings.test_asides)
@@ -147,7 +147,7 @@ def quad_generator(settings: ControlledCorpus, language: str) -> QuadGenerator:
 def generate_language(
     settings: ControlledCorpus, quads: QuadGenerator, texts: set[str]
 ) -> Iterator[tuple[str, list[Example]]]:
-    """Yield (split, examples) for each group of examples, a quad or an octad, of a language.
+    """Yield (split, examples) for each counterbalanced group of sentences (quad or octad) in a language.
 
     `quads` counts the uses of each word to make words equally frequent. No text in `texts` is generated again; every
     generated text is added to this set.
@@ -205,7 +205,7 @@ def _quad_draw(
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items, rounded up, by which a cue type enlarges a split beyond its requested size.
+    """Return the number of items, rounded up, of a cue type whose items come on top of the requested size of a split.
 
     In training, it is `share` times `train_items`; in dev and test, it is `test_items` divided by the number of other
     cue types, which is the number of main items of each of these types.

@@ -1,9 +1,10 @@
-"""Octads: eight examples with one predicate, one for each combination of two states, two voices and two name orders.
+"""Octads: groups of eight examples that combine two states, two voices and two orders of the names.
 
-With one state the pronoun refers to the agent of the predicate, with the other to its patient. A pair of predicate and
-state of level L0 occurs in training in both voices. A pair of level L1 occurs in training in one voice and is tested in
-the other; its groups have four examples, all in one voice. A pair of level L2 does not occur in training, although its
-predicate and its state occur there in other pairs.
+The examples of an octad have the same predicate, such as "rescued". One state, such as "was strong", makes the pronoun
+refer to the agent of the predicate, the other to its patient. Pairs of predicate and state have three levels. Those of
+level L0 occur in training in both voices. Those of level L1 occur in training in one voice and are tested in the other,
+in groups of four examples. Those of level L2 do not occur in training, although predicate and state occur there in
+other pairs.
 """
 
 from __future__ import annotations
@@ -46,10 +47,10 @@ DISTRACTOR_SHARE = 0.15
 
 
 class Plan(NamedTuple):
-    """Sentence or short text around an event, as space-separated tokens with slots.
+    """Pattern of a sentence or short text: space-separated tokens, some of which are slots such as {event}.
 
-    The slots are {event}, {state} (of a person), the pronoun {he}, the names {first}, {second} and, for a third person,
-    {x}, and optional insertions (see `QuadGenerator.draw_pools`).
+    The other slots are {state} (of a person), the pronoun {he}, the names {first} and {second}, {x} for a third person,
+    and those for optional phrases (see `QuadGenerator.draw_pools`).
     """
 
     name: str  # identifier of the chosen parts
@@ -64,12 +65,11 @@ class Plan(NamedTuple):
 
 
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
-    """Yield an endless sequence of random sentences, as plans that end with the punctuation mark `stop`.
+    """Yield an endless sequence of random sentence patterns that end with the punctuation mark `stop`.
 
-    Each part of a sentence, such as its prefix, is drawn from a list of lines, each of which expands to one or more
-    texts; the lines are equally likely. Some sentences mention a third person (distractor) at one of
-    `DISTRACTOR_POSITIONS`: the words about this person replace the prefix ("before") or the suffix ("after"), fill the
-    slot {inside} of the event, or follow it ("between").
+    For each part of a sentence, such as its prefix, a line is drawn from a list, and then one of the texts to which the
+    line expands. Some sentences mention a third person (distractor): the words about this person replace the prefix
+    ("before") or the suffix ("after"), fill the slot {inside} of the event, or follow the event ("between").
     """
     while True:
         drawn = chance.random()
@@ -92,7 +92,7 @@ def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: ra
 
 
 def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[Plan]:
-    """Yield an endless sequence of random short texts, as plans; all `lines` are equally likely."""
+    """Yield an endless sequence of random patterns of short texts; all `lines` are equally likely."""
     while True:
         line, number = _draw_line(lines, chance)
         text = lines[line][number]
@@ -101,7 +101,7 @@ def text_plans(lines: Lines, split: str, chance: random.Random) -> Iterator[Plan
 
 
 def _draw_line(lines: Lines, chance: random.Random) -> tuple[int, int]:
-    """Draw a line and one of the texts to which it expands; return the index of the line and that of the text."""
+    """Draw one of `lines` and one of its alternative texts; return the index of the line and that of the text."""
     line = chance.randrange(len(lines))
     return line, chance.randrange(len(lines[line]))
 
@@ -316,7 +316,7 @@ class OctadGenerator:
 
 
 def fill_event(text: str, predicate: Predicate) -> str:
-    """Insert a predicate's forms into the text of an event; {agent} and {patient} become the slots {A} and {B}."""
+    """Insert the forms of a predicate into an event pattern; rename {agent} to {A} and {patient} to {B}."""
     for form, words in predicate.forms.items():
         text = text.replace(f"{{{form}}}", words)
     return text.replace("{agent}", "{A}").replace("{patient}", "{B}")

@@ -241,7 +241,7 @@ class QuadGenerator:
     def _wanted(self, kind: str, explicit: bool, chance: random.Random) -> list[tuple[str, str]]:
         """Draw the noun class and grammatical number of each entity of a quad; no two have the same pronoun.
 
-        The cue type "number" has both singular and plural.
+        For the cue type "number", there are both singular and plural entities.
         """
         *people, thing = _SINGULAR
         if kind == "gender":

@@ -44,7 +44,7 @@ MAX_INVENTED_NAMES = 320  # a quarter of them for test
 
 
 def generator(seed: int, *purpose: str) -> random.Random:
-    """Return a random generator seeded with the seed and the purpose, and thus independent of earlier draws."""
+    """Return a random generator seeded with `seed` and `purpose`, so that its draws do not depend on other draws."""
     return random.Random("/".join((str(seed), *purpose)))
 
 
@@ -74,7 +74,7 @@ class Holdout:
     def agreement_nouns(self, kind: str, forms: Collection[str], split: str) -> list[Noun]:
         """Return the nouns of the class `kind` that may occur with pronouns of the given forms in a split.
 
-        In test and dev, either all of the forms or none of them must be subject forms.
+        In test and dev, `forms` must not mix subject forms with other forms.
         """
         allowed = set(range(HELD_OUT_GROUPS + 1)) if split == "train" else {0, 1} if split == "test" else {2, 3}
         for form in forms:
@@ -152,10 +152,10 @@ def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
 
 
 def _agreement_groups(cosets: Sequence[Sequence[Noun]], shared: float) -> tuple[tuple[Noun, ...], ...]:
-    """Form four groups of held-out nouns and one group of other nouns, the shared group, from five cosets of nouns.
+    """Form four groups of held-out nouns and a fifth group, the shared one, from five sets of nouns (cosets).
 
-    The groups are at first the five cosets; the fifth one is the shared group. Nouns are then moved into or out of the
-    shared group until it has the share `shared` of all nouns. A larger share never adds a noun to a held-out group.
+    At first, the groups are the cosets. Nouns are then moved into or out of the shared group until it has the share
+    `shared` of all nouns. A larger share never adds a noun to a held-out group.
     """
     *first, last = (list(coset) for coset in cosets)
     wanted = round(shared * sum(map(len, cosets)))
@@ -173,9 +173,9 @@ def _items_of(cosets: Sequence[Sequence[Item]], allowed: Collection[int]) -> lis
 class WithheldPairs:
     """Random choice of the predicates (such as "rescued") and states (such as "was weak") that training combines.
 
-    Of the states that refer to one participant (agent or patient) of a predicate, one is never combined with this
-    predicate in training (level L2); a quarter, at least one, are combined with it in only one voice (L1), and all
-    others in both voices (L0). The withheld items (L2, and L1 in the other voice) are in dev for half of the
+    For each predicate, one of the states that describe its agent never occurs with it in training (level L2). A quarter
+    of these states, at least one, occur with it in only one voice (L1), and all others in both voices (L0). The same is
+    true of the states that describe its patient. The items withheld from training are in dev for half of the
     predicates, and in test for the other half.
     """
 
@@ -202,10 +202,10 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states, such as "was weak", with which a pronoun after a predicate refers to `participant`.
+        """Return the states of a level, such as "was weak", that describe the participant of a predicate.
 
-        Only states that have the given level with the predicate are returned; L0, L1 and L2 say how many voices of the
-        pair occur in training (two, one or none).
+        The level says in how many voices predicate and state occur together in training: L0 in two, L1 in one, L2 in
+        none.
         """
         key = predicate.name, participant, level
         if key not in self._states:
@@ -214,14 +214,14 @@ class WithheldPairs:
         return self._states[key]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """Return the voices in which a split combines a predicate with its states of a level (see `WithheldPairs`)."""
+        """Return the voices in which a predicate occurs with its states of a level (L0, L1 or L2) in a split."""
         if level != "L1":
             return VOICES
         shown = self._voices[predicate.name]
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """Return the predicates that a split combines with their states of a level (see `WithheldPairs`)."""
+        """Return the predicates that occur with states of a level (L0, L1 or L2, see `WithheldPairs`) in a split."""
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":

@@ -47,7 +47,7 @@ class Template:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Situation that a template can describe: texts for its named slots that make {A} or {B} the antecedent."""
+    """Texts for the slots of a template, in two versions: one makes the candidate {A} the antecedent, the other {B}."""
 
     name: str  # index in the file, from 0
     shared: Mapping[str, tuple[str, ...]]  # slots with the same words for both antecedents

@@ -98,8 +98,8 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
 
     Args:
         ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
-            from the spans in the file. It does not apply to fields such as `span_clusters`, whose ends are always of
-            one kind, but an error is raised if this is the other kind in the whole file.
+            from the spans in the file. Some fields, such as `span_clusters`, always have the same kind of end; if the
+            file has no other fields, `ends` must be this kind or None.
         setting: name of the setting for `ends`, for error messages.
 
     Raises:

@@ -331,7 +331,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         )
 
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:
-        """Return the index of the head word that the field of a bracket with one of the `names` gives.
+        """Return the index of the head word that a bracket gives in the field with one of the `names`.
 
         The result is None if the bracket gives no head word, or if the head is an empty node or a trace.
         """

@@ -76,7 +76,7 @@ def existing_path(path: str, files: str = "", setting: str = "data.path") -> Pat
 def files_below(path: Path) -> dict[str, Path]:
     """Return the files in a folder and its subfolders by relative path, sorted, without hidden files and folders.
 
-    The path of a single file gives this file, keyed by its name.
+    If the path names a file, only this file is returned, keyed by its name.
     """
     if not path.is_dir():
         return {path.name: path}

@@ -195,7 +195,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     Rows without text, which spreadsheets write above the header and at the end, are skipped.
 
     Raises:
-        UserError: the file is not UTF-8, or for one of the reasons of `rows_below_header`.
+        UserError: the file is not UTF-8, or `rows_below_header` raises an error about the header, a row or a quote.
     """
     text = read_text(path)
     reader = csv.DictReader(lines_with_ends(text), delimiter=_delimiter(text), strict=True)

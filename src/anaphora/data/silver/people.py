@@ -43,7 +43,7 @@ _NOT_IN_NAMES = word_set("""
 
 @dataclass(frozen=True, slots=True)
 class PersonMention:
-    """Mention of a person."""
+    """Character span in a passage that names a person."""
 
     start: int  # first character; a title is included
     end: int  # exclusive; a possessive 's is left out

@@ -83,7 +83,7 @@ class Slot(Prediction):
 
 @dataclass(kw_only=True)
 class Pointer(Prediction):
-    """Prediction of the candidate with the most attention from the pronoun in one head, which learns the labels."""
+    """Prediction of the candidate with the most attention from the pronoun in one head; labels supervise this head."""
 
     kind: str = "pointer"
     layer: int = -1  # layer of the head; negative numbers count from the last layer
