@@ -243,7 +243,7 @@ def read_splits(source: Data, split: str, items: int | None) -> EvaluationSplits
     if isinstance(source, TextCorpus):
         raise UserError(f"data ({source.kind}) holds texts without pronoun questions")
     corpus = load_corpus(source)
-    training, development, measured = (_some(source, corpus.examples(name), items) for name in ("train", "dev", split))
+    training, development, measured = (_draw(source, corpus.examples(name), items) for name in ("train", "dev", split))
     for name, examples in (("dev", development), (split, measured)):
         if not examples:
             raise UserError(f"split ({name}) of data={source.kind} holds no items")
@@ -317,7 +317,7 @@ def _untrained_records(
     return first, second
 
 
-def _some(source: Data, examples: list[Example], most: int | None) -> list[Example]:
+def _draw(source: Data, examples: list[Example], most: int | None) -> list[Example]:
     """Sample approximately `most` examples; return all if `most` is None.
 
     Examples of the same text (in a coreference corpus) or of the same quad (in other corpora) are kept together.

@@ -136,7 +136,7 @@ def _run_in_this_process(jobs: Sequence[Job], query: Query, plan: StudyPlan, pro
 
 
 def _check_results(plan: StudyPlan, root: Path, jobs: Sequence[Job], anew: Sequence[Job], query: Query) -> None:
-    """Check before any run that stored results are not damaged or wrongly replaced, and that pages can be written.
+    """Check before any run that stored results are intact and would not be overwritten, and that pages can be written.
 
     Raises:
         UserError: a stored result of a job that is not in `anew` (jobs to be measured again) is damaged, a page cannot

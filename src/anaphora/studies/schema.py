@@ -30,7 +30,7 @@ class SeedDifference(Spread):
     """Median and range over seeds of the difference between two cells (configurations) in a measure.
 
     Attributes:
-        pairs: number of seeds with a difference.
+        pairs: number of seeds with a value in both cells.
         mean: mean over these seeds; None in files of versions that did not store it.
         interval: 95 % interval of the mean; None for too few seeds.
     """

@@ -304,7 +304,7 @@ def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
 
 
 def _levels_section(run: ReportRun) -> Section | None:
-    """Return the section on combinations of predicate and state that training had or not; None if none were scored."""
+    """Return the section on combinations of predicate and state, by whether training had them; None without scores."""
     evidence = run.evidence
     if not evidence.levels:
         return None
