@@ -258,7 +258,7 @@ def untrained_seeds(count: int, progress: Progress) -> Iterator[int]:
 def untrained_correctness(
     control: Iterable[tuple[HeadScores, HeadScores]], examples: Sequence[Example]
 ) -> NDArray[np.float32]:
-    """Return the correctness, on the evaluated items, of the head chosen for each untrained model on development items.
+    """Choose a head of each untrained model on development items, and return its correctness on evaluated items.
 
     Args:
         control: scores of each of R models on development items and on a subset of `examples`.

@@ -186,10 +186,10 @@ def selection_table(
     """Return the accuracy of every rule and every chosen head on the evaluated split.
 
     Args:
-        development: selections on the development split, on which heads are chosen.
-        measured: selections on the evaluated split.
-        untrained: for each untrained model, its selections on both splits.
-        by: names of factors (item attributes). For each value of a factor, additional rows give the accuracy on the
+        development: correctness of every head on the development split, on which heads are chosen.
+        measured: correctness of every head on the evaluated split.
+        untrained: the same on both splits for each untrained model.
+        by: names of factors (properties of items). For each value of a factor, additional rows give the accuracy on the
             evaluated items with this value. Heads are chosen on development items regardless of this value.
 
     Returns:

@@ -197,7 +197,7 @@ def _wording(example: Example, factors: Sequence[str]) -> tuple[str, ...]:
 
 
 def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_], count: int) -> Floats:
-    """Fit a logistic regression on sets of up to `count` words; return predictions, positive for the second name."""
+    """Fit a logistic regression on sets of words; return predictions, positive if the second of two names is meant."""
     from sklearn.linear_model import SGDClassifier
 
     epochs = min(_MOST_EPOCHS, -(-_UPDATES // len(known_words)))
@@ -221,7 +221,7 @@ def _linear(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDA
 
 
 def _boosted_trees(known_words: Sequence[Ints], test_words: Sequence[Ints], second: NDArray[np.bool_]) -> Floats:
-    """Fit boosted trees on words with their zones; return predictions, positive for the second name."""
+    """Fit boosted trees on words with zones; return predictions, positive if the second of two names is meant."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     words, counts = np.unique(np.concatenate(known_words), return_counts=True)
