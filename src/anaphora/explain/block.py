@@ -165,7 +165,7 @@ class BlockSteps:
 
 
 def _head_weights(attention: Attention, name: str, head: int) -> tuple[Tensor | None, Tensor | None]:
-    """Return one head's slice of a projection's weight, (W, D), and bias, (D,); None for what does not exist."""
+    """Return one head's slices of a projection's weight, (W, D), and bias, (D,); None for a missing weight or bias."""
     linear = getattr(attention, name, None)
     if not isinstance(linear, nn.Linear):
         return None, None

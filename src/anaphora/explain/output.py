@@ -122,10 +122,7 @@ def _is_extreme(value: float, decimals: int) -> bool:
 
 
 def decimals_needed(values: NDArray[np.float64], most: int) -> int:
-    """Return how many decimals, at most `most`, are needed to show matrix entries without rounding.
-
-    Entries that are shown in scientific notation do not count.
-    """
+    """Return how many decimals, at most `most`, show all entries unrounded, except those in scientific notation."""
     plain = [float(value) for value in values.flat if value and not _is_extreme(float(value), most)]
     for decimals in range(most):
         if all(abs(value - round(value, decimals)) <= 1e-9 * max(1.0, abs(value)) for value in plain):

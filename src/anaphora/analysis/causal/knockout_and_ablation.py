@@ -163,8 +163,8 @@ class CausalTests:
     def single(self) -> list[tuple[Head, str, Floats]]:
         """Ablate heads one at a time; return head, mode and the correctness of the answers (N,) of each ablation.
 
-        If there are more than 64 heads, only the head under test and the best 16 are ablated. The output of the head
-        under test is replaced in each of `ABLATION_MODES`, that of the others by zeros and by its mean.
+        If there are more than 64 heads, only the head under test and the best 16 are ablated. The head under test is
+        ablated in each of `ABLATION_MODES`, other heads only by zeros and by their mean outputs.
         """
         heads = self.all_heads
         if len(heads) > EVERY_HEAD_UP_TO:

@@ -131,7 +131,7 @@ def captured_words(
 
 
 def predict_answers(model: PronounModel, data: EncodedSplit, batching: Batching) -> Answers | None:
-    """Return the answers to all items of a model with or without attention; None if it does not predict antecedents."""
+    """Return a model's answers to all items; None if it does not predict antecedents. Attention maps are not needed."""
     if not answers_pronouns(model.prediction):
         return None
     return Answers.in_order(

@@ -32,7 +32,7 @@ class LanguageCalibration:
 
 
 def shares_at(logs: Floats, temperature: float) -> Floats:
-    """Return the probabilities of answers at a softmax temperature; `logs` are log-probabilities of the same shape."""
+    """Return the probabilities of answers at a softmax temperature, from their log-probabilities at temperature 1."""
     scaled = logs / temperature
     shares = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
     return np.asarray(shares / shares.sum(axis=-1, keepdims=True))

@@ -173,10 +173,7 @@ def accuracy_by_policy(texts: Sequence[Text], answers: Mapping[str, Sequence[Seq
 
 
 def accuracy_by_label(texts: Sequence[Text], answers: Sequence[str], bag: Sequence[str]) -> list[LabelAccuracy]:
-    """Return the accuracies of a run and of a bag-of-words classifier on all texts and on those with each gold label.
-
-    `answers` and `bag` are their predicted labels.
-    """
+    """Return the accuracies of a run (`answers`) and a bag-of-words classifier (`bag`), overall and by gold label."""
     gold = np.array([one.label for one in texts])
     right, bag_right = ((np.array(named) == gold).astype(np.float64) for named in (answers, bag))
     rows = []

@@ -59,9 +59,9 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Fit the shortcuts and the rule model on training items, and return their correctness on test items.
+    """Fit shortcuts on training items, and return their correctness on test items, with that of a model for comparison.
 
-    If a split is large, the shortcuts are fitted in parallel.
+    The latter, `RULE_MODEL`, gets the factors that determine the antecedent. Large splits are fitted in parallel.
 
     Args:
         splits: training items and N test items of each language. Each item has one antecedent, and two candidates that

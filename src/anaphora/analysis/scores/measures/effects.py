@@ -131,11 +131,9 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
 
 
 def _effects_of_quad(scores: HeadScores, mass: NDArray[np.float64], items: list[int]) -> tuple[float, ...] | None:
-    """Return the effects of meaning, position and entity in the quad with the given item indices.
+    """Return the effects of meaning, position and entity in one quad; None if `effects` does not use the quad.
 
-    The result is None if the quad is incomplete, or if its cues do not decide between the same two candidates.
-
-    `mass` is the head's weight on each candidate, (N, M).
+    `mass` is the head's weight on each candidate, (N, M), and `items` holds the indices of the quad's items.
     """
     names: set[tuple[str, ...]] = set()
     difference, right, first = [], [], []
