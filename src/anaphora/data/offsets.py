@@ -52,8 +52,7 @@ def cut_words(text: str, spans: Sequence[_Span]) -> list[int]:
 def fitting_unit(text: str, spans: Sequence[_Span]) -> str:
     """Return a clause for an error message that names the units, such as bytes, in which offsets cover whole words.
 
-    The clause is empty if the offsets cover whole words in characters, or in none of the known units. Spans may be
-    outside the text.
+    It is empty if the offsets cover whole words in characters or in no known unit. Spans may be outside the text.
     """
     if covers_words(text, spans):
         return ""

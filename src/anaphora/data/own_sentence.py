@@ -197,8 +197,7 @@ def find_pronoun(text: str, pronoun: str) -> Span:
     """Return the span of a pronoun given as a word, a numbered word ("it:2" for the second "it") or "start:end".
 
     Raises:
-        UserError: `find_span` does not find the pronoun, or the pronoun occurs several times and no number selects an
-            occurrence.
+        UserError: `find_span` does not find the pronoun, or it occurs several times and no number selects one.
     """
     every = list(occurrences_in_any_case(pronoun, text)) if isinstance(pronoun, str) and pronoun.strip() else []
     if len(every) > 1:

@@ -188,8 +188,7 @@ def load(settings: data_settings.Data) -> Corpus:
     dev. Incomplete files of interrupted writes are removed from the cache.
 
     Raises:
-        UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or cannot be
-            written.
+        UserError: no data are set, a file is missing or invalid, no item is left, or the cache is damaged or read-only.
     """
     if isinstance(settings, data_settings.NoData):
         raise UserError(

@@ -37,8 +37,8 @@ OWN_DATA = "the run's own"
 class EvaluationSplits:
     """Training and development examples, and the examples of the split on which a command evaluates a run.
 
-    `split` is the name of this split, and `measured` has its examples. Each split is sampled if the number of items is
-    limited.
+    `split` is the name of this split, and `measured` has its examples. If the number of items is limited, splits are
+    sampled.
     """
 
     training: Sequence[Example]
@@ -99,8 +99,7 @@ def evaluation_splits(run: Run, split: str, data: Data | None = None, items: int
             run's settings, or all items if there is no limit.
 
     Raises:
-        UserError: the data have no pronoun items or cannot be read, the split is empty, or the run's own data have
-            changed.
+        UserError: the data have no pronoun items or cannot be read, the split is empty, or the run's data changed.
     """
     source: Data = data or run.config.data
     if isinstance(source, TextCorpus):

@@ -1,7 +1,7 @@
 """Settings of exported runs, which are in a config.json in the format of `transformers`.
 
-A run directory has a config.yaml instead; all code that reads a run supports both. Importing this module does not
-import torch.
+A run directory has a config.yaml instead; all code that reads runs supports both. Importing this module does not import
+torch.
 """
 
 from __future__ import annotations

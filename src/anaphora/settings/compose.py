@@ -90,8 +90,7 @@ def checked_resume(arguments: Sequence[str]) -> list[str]:
 
     The user gives new paths of moved data as `data.path=`, `data.also=` and `data.without=`. Hydra would need the kind
     of the data for these keys, which is only in the run's stored settings, so they become `resume_data.path=`,
-    `resume_data.also=` and `resume_data.without=`. Without `resume=`, all arguments are returned unchanged and
-    unchecked.
+    `resume_data.also=` and `resume_data.without=`. Without `resume=`, the arguments are returned unchecked.
 
     Raises:
         UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.
@@ -319,8 +318,7 @@ def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:
     """Return the checked settings of a training run, as `anaphora train` would compose them.
 
     Raises:
-        UserError: an override or a setting is invalid; the message begins with `what`, which names the source of the
-            overrides.
+        UserError: an override or a setting is invalid; the message begins with `what`, the source of the overrides.
     """
     register_configs({"train": Config})
     try:

@@ -64,8 +64,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
     belong to, for error messages; "" at the top level.
 
     Raises:
-        UserError: a setting is unknown, missing or invalid; the message has its dotted name, its value and what is
-            allowed.
+        UserError: a setting is unknown, missing or invalid; the message names it, its value and what is allowed.
     """
     chosen: type[Any] = settings
     if settings in VARIANTS:

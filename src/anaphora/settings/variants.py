@@ -76,8 +76,7 @@ def register(slot: str, name: str, settings: type[Any], build: Callable[..., Any
     """Add a variant from outside the package: `slot=name` then selects it, and runs that use it can be loaded.
 
     A registration lasts as long as the process. A class may be registered again under the same name and from the same
-    module, as happens when a notebook cell is run twice. The new class then replaces the class that was registered
-    before.
+    module, as happens when a notebook cell is run twice. The new class then replaces the earlier one.
 
     Args:
         slot: part of the recipe that the variant implements, such as "model/position";

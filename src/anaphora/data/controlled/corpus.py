@@ -2,8 +2,7 @@
 
 The examples are generated in groups. A quad combines each of two cues (words that decide which candidate is the
 antecedent) with both orders of the candidates; some quads have more cues and candidates. An octad combines two cues,
-two orders of the names, and active and passive voice. If the templates or words do not suffice for the settings, a
-`UserError` is raised.
+two orders of the names, and active and passive voice. Too few templates or words raise a `UserError`.
 """
 
 from __future__ import annotations

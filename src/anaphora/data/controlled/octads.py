@@ -3,8 +3,7 @@
 The examples of an octad have the same predicate, such as "rescued". One state, such as "was strong", makes the pronoun
 refer to the agent of the predicate, the other to its patient. Pairs of predicate and state have three levels. Those of
 level L0 occur in training in both voices. Those of level L1 occur in training in one voice and are tested in the other,
-in groups of four examples. Those of level L2 do not occur in training, although predicate and state occur there in
-other pairs.
+in groups of four examples. Those of level L2 do not occur in training, although both occur there in other pairs.
 """
 
 from __future__ import annotations
@@ -180,8 +179,7 @@ class _Scene(NamedTuple):
 class OctadGenerator:
     """Generator of octads in one language.
 
-    An octad has eight examples with one predicate, one for each combination of two states, two voices and two orders of
-    the names.
+    An octad has eight examples with one predicate, for all combinations of two states, two voices and two name orders.
 
     Args:
         quads: generator of the quads, which draws the names and the optional insertions.

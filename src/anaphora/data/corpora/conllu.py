@@ -289,8 +289,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
     def document(self, corpus: str, undeclared: int) -> tuple[Document, Unusable]:
         """Return the document, and (name, reason) of each annotation that cannot be used as a mention.
 
-        If no line `# global.Entity` declares the fields of a bracket, the field at index `undeclared` is the entity's
-        id.
+        Without a line `# global.Entity`, the field of a bracket at index `undeclared` is the entity's id.
         """
         self.end_sentence()
         holds_place = placeholders(self.words, self.tags)
@@ -327,7 +326,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
             form=word_form(self.words[head], self.tags[head], self.language),
             entity=entity,
             has_plural_antecedent=(opening.row, entity) in self.plural
-            or any(part.endswith(_AGGREGATE) for part in opening.parts),
+            or any(field.endswith(_AGGREGATE) for field in opening.fields),
         )
 
     def _given_head(self, opening: Bracket, closing: Bracket, names: Sequence[str]) -> int | None:

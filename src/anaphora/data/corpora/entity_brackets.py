@@ -33,20 +33,20 @@ class Bracket:
 
     where: str  # file and line
     row: int  # index of the token's row in the document, from 0, empty nodes included
-    parts: tuple[str, ...]  # the hyphen-separated fields of the bracket
+    fields: tuple[str, ...]  # the hyphen-separated fields of the bracket
     opens: bool  # whether a mention begins at the row
     closes: bool  # whether a mention ends at the row
 
     def __str__(self) -> str:
-        return f"{'(' * self.opens}{'-'.join(self.parts)}{')' * self.closes}"
+        return f"{'(' * self.opens}{'-'.join(self.fields)}{')' * self.closes}"
 
     def entity(self, place: int) -> str:
         """Return the entity's id, which is the field at index `place`, or the only field of a closing bracket."""
-        return self.parts[place if self.opens or len(self.parts) > 1 else 0]
+        return self.fields[place if self.opens or len(self.fields) > 1 else 0]
 
-    def has_part(self, place: int) -> bool:
+    def has_field(self, place: int) -> bool:
         """Return whether the field at index `place` exists, or this is a closing bracket with the entity's id alone."""
-        return place < len(self.parts) or (not self.opens and len(self.parts) == 1)
+        return place < len(self.fields) or (not self.opens and len(self.fields) == 1)
 
 
 Brackets = Sequence[Bracket | None]  # brackets in the order of the file, with None at the end of each sentence
@@ -71,8 +71,8 @@ class BracketFields:
             UserError: such a field is neither empty nor a number from 1.
         """
         for name in names:
-            place = self.names.index(name) if name in self.names else len(bracket.parts)
-            written = bracket.parts[place] if place < len(bracket.parts) else ""
+            place = self.names.index(name) if name in self.names else len(bracket.fields)
+            written = bracket.fields[place] if place < len(bracket.fields) else ""
             first = written.partition(",")[0]
             if first.isascii() and first.isdecimal() and 0 < len(first) < 6 and int(first):
                 return int(first)
@@ -105,8 +105,7 @@ def parse_brackets(where: str, row: int, written: str) -> list[Bracket]:
 def pair_brackets(brackets: Brackets, entity: int = 0) -> tuple[list[tuple[Bracket, Bracket, str]], int, int]:
     """Pair each closing bracket with the latest open bracket of its entity in the same sentence.
 
-    The field at index `entity` of a bracket is the entity's id. Discontinuous mentions, such as `e5[1/2]`, give no
-    pair.
+    The field at index `entity` of a bracket is the entity's id. Discontinuous mentions (`e5[1/2]`) are left out.
 
     Returns:
         (opening bracket, closing bracket, entity) of each mention, ordered by closing bracket; and the numbers of
@@ -150,9 +149,9 @@ def undeclared_entity(brackets: Brackets) -> int:
     """
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
     closing = [bracket for bracket in brackets if bracket is not None and not bracket.opens]
-    places = range(min((len(bracket.parts) for bracket in opening), default=1))
+    places = range(min((len(bracket.fields) for bracket in opening), default=1))
     fitting = [place for place in places if not _unbalanced(brackets, place)]
-    if max((len(bracket.parts) for bracket in (*opening, *closing)), default=1) > 1:
+    if max((len(bracket.fields) for bracket in (*opening, *closing)), default=1) > 1:
         typed = _entity_beside_type(opening)
         fitting = [place for place in fitting if typed in (None, place)]
         if not closing and typed is None:
@@ -178,17 +177,17 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
     for bracket in brackets:
         if bracket is None:
             continue
-        has_more = len(bracket.parts) > len(fields.names)
-        if not bracket.has_part(fields.entity) or (
+        has_more = len(bracket.fields) > len(fields.names)
+        if not bracket.has_field(fields.entity) or (
             has_more and fields.entity > 0 and fields.names[-1] not in _FREE_FIELDS
         ):
             raise UserError(
-                f"{bracket.where}, Entity: {bracket} has {len(bracket.parts)} parts, not those that global.Entity "
+                f"{bracket.where}, Entity: {bracket} has {len(bracket.fields)} parts, not those that global.Entity "
                 f"declares: {declared} ({fields.where})"
             )
     typed = _entity_beside_type(opening)
     unbalanced = _unbalanced(brackets, fields.entity)
-    places = range(min((len(bracket.parts) for bracket in opening), default=0))
+    places = range(min((len(bracket.fields) for bracket in opening), default=0))
     others = [place for place in places if unbalanced and _unbalanced(brackets, place) < unbalanced]
     if (opening and typed == 1 - fields.entity) or others:
         shown = opening[0] if opening else next(bracket for bracket in brackets if bracket)
@@ -201,7 +200,7 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
     """Count the unmatched brackets if the field at `place` is the entity's id; all brackets if one lacks this field."""
-    if not all(bracket is None or bracket.has_part(place) for bracket in brackets):
+    if not all(bracket is None or bracket.has_field(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(brackets, place)[1]
 
@@ -211,7 +210,7 @@ def _entity_beside_type(opening: Sequence[Bracket]) -> int | None:
 
     The result is None unless exactly one of the first two fields is an entity type in all of them.
     """
-    pairs = [bracket.parts[:2] for bracket in opening if len(bracket.parts) > 1]
+    pairs = [bracket.fields[:2] for bracket in opening if len(bracket.fields) > 1]
     if not pairs or len(pairs) < len(opening):
         return None
     is_type: Mapping[int, bool] = {place: all(pair[place] in ENTITY_TYPES for pair in pairs) for place in (0, 1)}

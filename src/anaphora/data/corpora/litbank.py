@@ -33,9 +33,8 @@ _FORMS = {"PRON": "pronoun", "PROP": "proper", "NOM": "nominal"}
 def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a book stays in one split.
 
-    Books are split at random. Mentions without an entity are dropped; a book without mentions is reported as one
-    dropped mention. If `seen_in` is set, the factor (attribute) `seen` is "yes" for the books in this list and "no" for
-    others.
+    Books are split at random. Mentions without an entity, and books without mentions, are dropped. If `seen_in` is set,
+    the factor (attribute) `seen` is "yes" for the listed books and "no" for others.
     """
     seen = None
     if settings.seen_in is not None:

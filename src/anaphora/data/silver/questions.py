@@ -262,8 +262,8 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
     candidate.
 
     Raises:
-        UserError: `plain_text.read` rejects the text, no male or no female given name is found, or there is no training
-            item.
+        UserError: `plain_text.read` rejects the text, no male or no female given name is found, or no training item
+            results.
     """
     texts, report = plain_text.read(settings)
     english = {split: [one for one in documents if one.language == "en"] for split, documents in texts.items()}

@@ -200,7 +200,7 @@ class Tokenizer:
 class BlankPieces:
     """Set of the tokens of a vocabulary that represent only spaces, for tests such as `token in BlankPieces(backend)`.
 
-    A tokenizer that inserts a space before a text may report a token for this space at the offset of the text's first
+    A tokenizer that inserts a space before a text may report a token for this space at the offset of the first
     character.
     """
 
@@ -275,8 +275,8 @@ def unknown_ids(backend: Backend) -> frozenset[int]:
 def _knows_every_byte(backend: Backend) -> bool:
     """Return whether the vocabulary has a token for each of the 256 bytes, so that no character is unknown.
 
-    These tokens are "<0x00>" to "<0xFF>" with byte fallback, and single symbols in byte-level BPE. The result is False
-    for other tokenizers.
+    These tokens are "<0x00>" to "<0xFF>" with byte fallback, and single symbols in byte-level BPE. Other tokenizers
+    give False.
     """
     model: Any = backend.model
     if model.byte_fallback:

@@ -192,8 +192,7 @@ class DroppingTokenizer(Tokenizer):
     """Tokenizer with a word vocabulary that splits a random share of its rarer words into subwords in each text.
 
     A word vocabulary contains nearly every English training word, so that without dropout a model hardly sees subwords
-    in training. This is a variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words. Token ids do not
-    change.
+    in training. This is a variant of BPE-dropout (Provilkov et al. 2020, section 3) for whole words. Ids do not change.
 
     Args:
         tokenizer: result of `word_vocabulary`.
