@@ -246,9 +246,9 @@ class CausalTests:
         return [2**power for power in range(every.bit_length()) if 2**power < every] + [every]
 
     def _edges(self, cuts: Sequence[Sequence[HeadEdges]]) -> tuple[Edges, Floats, Bools]:
-        """Convert each item's attention edges to arrays; also return the mean weight on them and whether there are any.
+        """Convert each item's attention edges to arrays.
 
-        The latter two are (N,). The mean is over heads.
+        Return also the weight on each item's edges, averaged over heads, and a mask of the items with edges, (N,) each.
         """
         listed = [
             (item, cut.head.layer, cut.head.head, query, key)

@@ -176,7 +176,7 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the head with the highest candidate accuracy on main items, where its accuracy is thus biased upwards.
+    """Return the head with the highest candidate accuracy on main items; the choice biases this accuracy upwards.
 
     Raises:
         UserError: there is no main item (`Example.is_main`).
