@@ -31,7 +31,7 @@ class Device:
 class RunsDevice:
     """Settings of the device for a command that trains models and evaluates the trained runs."""
 
-    device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default as the runs' own settings say
+    device: str | None = None  # `auto`, `cpu`, `cuda` or `mps`; by default that in the runs' own settings
 
     def __post_init__(self) -> None:
         if self.device is not None:

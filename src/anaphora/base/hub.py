@@ -40,7 +40,7 @@ def import_transformers(extra: str = "transformers") -> Any:
 
 
 def no_folder_error(setting: str, name: str) -> UserError:
-    """Return the error for a setting that names a model by a folder that does not exist."""
+    """Return the error for a model setting whose value is a folder that does not exist."""
     return UserError(
         f"{setting} ({name}): there is no such folder; a model on the hub is written hf://owner/name, and shipped is "
         "the run inside the package"

@@ -1,4 +1,4 @@
-"""Train and measure the controls of a run.
+"""Train and measure the controls of a run, such as a model trained on shuffled labels.
 
 Example: anaphora controls run=outputs/demo
 """

@@ -49,7 +49,7 @@ def corpus(settings: CorpusDescription) -> None:
     With `output`, the tables, the items and a dataset card are written to this folder.
 
     Raises:
-        UserError: the corpus cannot be read, or other files would be overwritten (`claimed`).
+        UserError: the corpus cannot be read, or files of another corpus would be overwritten (`claimed`).
     """
     if settings.output is None:
         _describe(settings)

@@ -54,7 +54,7 @@ def demo(config: Config) -> float | None:
     settings = Report(run=str(directory))
     results = evidence_results(directory, run, settings) | page_results(directory, [run], settings)
     rows = directory / "attention"
-    no_choice: dict[str, Any] = {"items": None, "words": [], "chunk_tokens": None}  # as `anaphora extract` has them
+    no_choice: dict[str, Any] = {"items": None, "words": [], "chunk_tokens": None}  # defaults of `anaphora extract`
     with (
         locked_run(directory, OTHER_FOLDER),
         claimed(directory, results, settings, way_out := "choose another name="),

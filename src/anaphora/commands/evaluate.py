@@ -273,8 +273,8 @@ def evaluate_texts(run: Run, settings: Evaluation, folder: Path) -> None:
 def accuracy_rows(examples: Sequence[Example], correct: Any) -> list[dict[str, Any]]:
     """Return the accuracy, and the least accurate template, for each language, cue category, cue type and stratum.
 
-    A cue is what determines the antecedent, such as gender, a template is a sentence pattern, and a stratum is a part
-    of a split.
+    A cue is what determines the antecedent. Its category is "set" for cues in single words, such as gender, and "role"
+    if it matters who did what to whom. A template is a sentence pattern, and a stratum is a part of a split.
 
     Args:
         examples: N items.

@@ -185,9 +185,9 @@ def evidence_results(folder: Path, run: Run, settings: Report) -> dict[str, dict
 
 
 def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[str, dict[str, Any]]:
-    """Return what determines the content of a report page: the runs that it shows, keyed by the name of its file.
+    """Return what determines the content of a report page, keyed by the name of its file.
 
-    In the directory of a single run, which may be renamed, the page is always that of this run.
+    For the page in a run's own directory, this is the run's data; for other pages, the names and weights of the runs.
     """
     from anaphora.commands.parts.pages import page_stem
     from anaphora.commands.parts.shared import identity, result_settings

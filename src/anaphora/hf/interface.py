@@ -90,7 +90,7 @@ _ACTIVE: ContextVar[AttentionTap | None] = ContextVar("active tap", default=None
 
 @contextmanager
 def tapped(tap: AttentionTap) -> Iterator[None]:
-    """Let `tap` record the attention weights of one forward pass in the `with` block, and perhaps end it early."""
+    """Let `tap` record the attention weights of one forward pass in the `with` block; `tap` may end the pass early."""
     token = _ACTIVE.set(tap)
     try:
         with suppress(PassEnded):

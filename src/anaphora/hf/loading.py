@@ -74,31 +74,31 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
             _check_tokenizer(tokenizer, _cached(place, TOKENIZER, offline), title)
             config = transformers.AutoConfig.from_pretrained(place, **options)
             if _asks_for_kernel(config):
-                config._attn_implementation = None  # of all its parts; maps are read by another implementation anyway
+                config._attn_implementation = None  # for all sub-models; maps are read with another one anyway
                 options["config"] = config
             model, report = _class_of(transformers, config).from_pretrained(
                 place,
                 use_safetensors=True,
                 dtype=torch.float32,
-                ignore_mismatched_sizes=True,  # they are in the report, and cause an error below
+                ignore_mismatched_sizes=True,  # mismatches are in the report and cause an error below
                 output_loading_info=True,
                 **options,
             )
     except UserError:
         raise
-    except Exception as error:  # unrelated classes for a missing file, a wrong one, a pickle, and no network
+    except Exception as error:  # missing or wrong files, pickles and no network raise unrelated classes
         if not on_hub:
             _check_files(Path(place), title)
         quoted = f"unknown value {error}" if isinstance(error, KeyError) else one_line(error)[:300].rstrip(".")
         reason = f"{quoted}; it needs {_NEEDED_FILES}, and no code of its own"
         if offline and on_hub:
             reason = f"the hub cannot be reached; without a network put {_NEEDED_FILES} into a folder and name it"
-        if isinstance(error, RuntimeError):  # as for weights that cannot be joined
+        if isinstance(error, RuntimeError):  # for instance if the tensors of experts cannot be joined
             check_experts(stored_tensors(_weight_files(place)), title)
         raise UserError(f"{title}: cannot be opened: {reason}") from None
     check_no_key_is_ignored(written, model, text_module(model, title), f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes one up if the files are missing
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
         raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")
     if report["missing_keys"] and has_output_layer(model):
         model = model.base_model  # without the output layer, which was never trained
@@ -205,7 +205,7 @@ def _asks_for_kernel(config: Any) -> bool:
 def _opened_tokenizer(transformers: Any, place: str, title: str, options: dict[str, Any]) -> Any:
     try:
         return transformers.AutoTokenizer.from_pretrained(place, **options)
-    except (ValueError, AttributeError) as error:  # among them a missing file, in older versions an AttributeError
+    except (ValueError, AttributeError) as error:  # a missing file raises either, depending on the version
         if not any(words in str(error) for words in ("backend tokenizer", "'NoneType'")):
             raise
         raise UserError(
@@ -297,7 +297,7 @@ def has_output_layer(model: PreTrainedModel) -> bool:
     """
     continues = isinstance(model, import_module("transformers").GenerationMixin) and predicts_by(model, MULTIMODAL)
     known = continues or predicts_by(model, MASKED) or predicts_by(model, CAUSAL)
-    if type(model).__name__ in _for_pretraining():  # some of them tell replaced tokens apart, as in Electra
+    if type(model).__name__ in _for_pretraining():  # some, such as ELECTRA's, only detect replaced tokens
         known = model.get_output_embeddings() is not None
     return known and not model.config.is_encoder_decoder
 

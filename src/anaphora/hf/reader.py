@@ -346,7 +346,7 @@ class TransformersModel:
         """Return the model's inputs, (B, T) each: ids, attention mask, and token types if model and texts have them."""
 
         def as_tensor(rows: Iterable[Sequence[int]], padding: int = 0) -> Tensor:
-            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # an empty row does not imply a type
+            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]  # by default, an empty row is float
             return pad_sequence(tensors, batch_first=True, padding_value=padding).to(self.model.device)
 
         ids = as_tensor((one.ids for one in tokens), padding_id(self.tokenizer, self.model))

@@ -93,7 +93,7 @@ class TextReader:
         special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)
         unread = unread_spans(text, ids, spans, self._unknown)
         types = tuple(encoding.get("token_type_ids", ()))
-        if second is None and not any(types):  # as models assume without types
+        if second is None and not any(types):  # models assume zeros if there are no types
             types = ()
         return TokenizedText(tuple(ids), tuple(spans), word_numbers(text, spans), special, unread, types)
 

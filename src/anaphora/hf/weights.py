@@ -298,7 +298,7 @@ def _check_numbers(
     name: str,
 ) -> None:
     """Raise UserError for stored weights of an unsupported data type and for loaded weights that are not finite."""
-    for key, tensor in stored.items():  # of any name, since transformers renames and joins some tensors of a file
+    for key, tensor in stored.items():  # whatever its name, since transformers renames and joins tensors
         if tensor.type.startswith("F") and tensor.type not in _FLOATING:
             raise _wrong_type(key, tensor, name)
     names = {key for key, _ in model.named_parameters(remove_duplicate=False)}
@@ -313,7 +313,7 @@ def _check_numbers(
             raise _wrong_type(key, stored[in_file[0]], name)
         # Embedding tables, most of a file, are not tested here: a text uses few of their rows, and a map that is not
         # finite raises an error. A finite sum proves that all values are finite; an infinite one may be an overflow.
-        is_tested = id(parameter) not in tables and key not in missing  # a missing output layer may be any memory
+        is_tested = id(parameter) not in tables and key not in missing  # missing weights may be uninitialised memory
         if is_tested and not parameter.sum().isfinite() and not parameter.isfinite().all():
             raise UserError(f"{name}: {key} holds numbers that are not finite; fetch the file again")
 

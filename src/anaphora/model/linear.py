@@ -20,7 +20,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 _LEAST_ROWS = 16
-"""Number of rows from which the oneDNN kernel is faster."""
+"""Minimum number of rows for which the oneDNN kernel is faster."""
 
 
 class Linear(nn.Linear):

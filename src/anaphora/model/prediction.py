@@ -135,7 +135,7 @@ class Word(PredictionHead):
 
     def __init__(self, output: nn.Module, none_of_them: bool) -> None:
         super().__init__(none_of_them)
-        self._output = (output,)  # the model owns it
+        self._output = (output,)  # in a tuple, so that it is not registered as a submodule
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
         return (batch.query_positions,)

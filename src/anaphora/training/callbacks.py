@@ -141,7 +141,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     def on_train_epoch_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
-        # A resumed run first ends the round of its checkpoint again, and this may be the last round.
+        # When a run is resumed, Lightning first ends the epoch of the checkpoint again, which may be the last one.
         if not self.validations or self.validations[-1]["step"] != trainer.global_step:
             self._record(trainer, module)
         patience = self.config.validation.patience

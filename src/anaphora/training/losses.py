@@ -23,9 +23,8 @@ class BatchShare(Batch):
     """Rows (token sequences) of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
-        weights: (5,) factor for each loss part in `PARTS`: the number of the part's elements (such as items or masked
-            tokens) in these rows, divided by that in the whole batch, times the number of ranks. The mean over ranks of
-            the loss part times this factor is the loss part of the whole batch.
+        weights: (5,) factor for each loss part in `PARTS`, with which the mean of a part over ranks is its value for
+            the whole batch: ranks * n / N, if the rows have n of the part's N elements, such as items or masked tokens.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -108,7 +107,7 @@ def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
     total = output.hidden.new_zeros(()) if parts else 0 * output.hidden.sum()  # no masked token: zero gradients
     for name, part in parts.items():
         total = total + factors[name] * part
-    if not total.requires_grad:  # as for a pointer at uniform attention, which no weight changes: zero gradients
+    if not total.requires_grad:  # a pointer head on uniform attention, for instance: zero gradients
         total = total + 0 * sum(weight.sum() for weight in model.parameters() if weight.requires_grad)
     return Losses(total, parts)
 

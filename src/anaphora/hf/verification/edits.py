@@ -112,7 +112,7 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
     with torch.no_grad(), reading_mode(model, reading.implementation):
         tap = interface.AttentionTap()
         if reading.implementation == interface.NAME:
-            with AttentionInSteps(), interface.tapped(tap):  # as below, since fused attention rounds otherwise
+            with AttentionInSteps(), interface.tapped(tap):  # as below, since fused attention rounds differently
                 run_model(model, inputs)
         with running_modules(model) as running, AttentionInSteps(), _Recorder(running, ids.shape[1]) as record:
             outputs = run_model(model, inputs, **reading.options)

@@ -54,7 +54,7 @@ class Observation:
     # Whether a softmax's weights also mix vectors of other units than the text's tokens, such as blocks of tokens.
     attends_elsewhere: bool = False
     writes_weights: bool = False  # whether the pass wrote to the model's own parameters or buffers
-    changes_weights: bool = False  # whether it wrote other numbers than were there
+    changes_weights: bool = False  # whether the pass changed the values of parameters or buffers
 
 
 @contextlib.contextmanager

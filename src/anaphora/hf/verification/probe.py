@@ -273,10 +273,10 @@ class Probe:
         )
 
     def _maps(self, inputs: Inputs, implementation: str | None) -> list[Tensor]:
-        """Return the maps of the inputs under an attention implementation.
+        """Return the attention maps of the inputs with an attention implementation.
 
-        Maps that `transformers` returns for the text without padding must equal the weights that multiply the values in
-        the same forward pass.
+        For the text without padding, UserError is raised if the maps that `transformers` returns are not the weights by
+        which the values are multiplied in the same forward pass.
         """
         with torch.no_grad(), reading_mode(self.model, implementation):
             if implementation == interface.NAME:
