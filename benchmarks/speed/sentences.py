@@ -23,7 +23,7 @@ _WORD_LETTERS = 4  # number of letters of a generated word
 
 
 def draw_lengths(kind: str, count: int, generator: np.random.Generator) -> Indices:
-    """Draw sentence lengths in tokens, (count,).
+    """Draw sentence lengths in tokens, (count,); raise UserError if `kind` is unknown.
 
     Args:
         kind: "lognormal", "long", or "corpus" for the lengths in the built-in corpus's training split.

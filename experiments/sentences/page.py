@@ -93,7 +93,7 @@ class Group:
 
 
 def main(directories: Sequence[str]) -> None:
-    """Evaluate the runs and write both pages."""
+    """Evaluate the runs and write both pages; raise UserError if no head of a run has been chosen."""
     runs = [anaphora.load(directory) for directory in directories]
     for run in runs:
         if run.chosen_head is None:

@@ -61,7 +61,7 @@ class Facts:
 
 
 def work(settings: Packaging) -> None:
-    """Write the folder, with the scores of the rounded weights and the digest of all its files."""
+    """Write the folder, with scores of the rounded weights and a digest of its files; raise UserError if it exists."""
     from anaphora.base.console import say
     from anaphora.runs.directory import load
 

@@ -99,7 +99,7 @@ class Command:
         return (CONFIGS / f"{self.name}.yaml").exists()
 
     def settings(self, composed: DictConfig) -> Any:
-        """Check composed settings; if training starts from another model, take the encoder settings from that model."""
+        """Return the checked settings; if training starts from another model, the encoder settings are that model's."""
         checked = resolve(composed, self.schema)
         return with_start_model(checked) if isinstance(checked, Config) else checked
 

@@ -216,7 +216,7 @@ def held_output(
 
 @contextmanager
 def held_calibration(folder: Path, run: Run, settings: Any) -> Iterator[None]:
-    """If `calibrate` is set, lock the run directory, and record the settings of the calibration (`claimed`).
+    """Lock the run directory and record the settings of the calibration (`claimed`), provided that `calibrate` is set.
 
     The run directory is not locked again if it is `folder`, the output folder, which is locked already.
 
