@@ -326,6 +326,16 @@ def test_what_cannot_be_answered_gets_one_line_and_no_old_answer(run: Run, tmp_p
 
 
 @browser
+def test_a_text_that_is_too_long_for_the_page_is_not_read(run: Run, tmp_path: Path) -> None:
+    body = """
+      await type("Anna ran. ".repeat(101));
+      return [shown("error"), shown("words"), shown("answer")];
+    """
+    error = "This text has 1010 characters, and this page reads at most 1000: type a shorter one."
+    assert use(run, body, tmp_path) == [error, "", ""]
+
+
+@browser
 def test_a_text_in_another_language_gets_the_warning_of_python(run: Run, tmp_path: Path) -> None:
     texts = {"Anna traf Mary, da sie fern war": "sie", "Anna met Mary, da it fern war": "it", "Mary 嘉の猫は米と": "猫"}
     seen = use(

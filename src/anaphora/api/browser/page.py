@@ -114,6 +114,7 @@ def _page(run: Run, weights: _PackedWeights) -> str:
             for layer in range(run.config.model.layers)
         ],
         "most": slots_of(run.config.task.prediction) or None,
+        "characters": MOST_CHARACTERS,
         "longest": run.config.model.position.longest_text,
         "colours": offline.weight_colours(),
     }
@@ -207,6 +208,9 @@ def _phrases() -> dict[str, str]:
         "empty": _("Type a sentence first."),
         "language": _("Type an English or a Chinese sentence: this page reads no other language."),
         "too_long": _("This sentence has {tokens} tokens, and the model reads at most {most}: type a shorter one."),
+        "too_many_characters": _(
+            "This text has {characters} characters, and this page reads at most {most}: type a shorter one."
+        ),
         "no_pronoun": _(
             "There is no he, she, it or they here: choose “the pronoun” above and click the word you mean."
         ),

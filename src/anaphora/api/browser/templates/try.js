@@ -80,7 +80,8 @@
     const former = chosen;
     chosen = data.heads[model.languageOf(text)];
     if (chosen && (chosen.layer !== former?.layer || chosen.head !== former?.head)) selected = chosen;
-    if (text.trim()) {
+    if (text.length > data.characters) problem = ["too_many_characters", { characters: text.length, most: data.characters }];
+    else if (text.trim()) {
       read = model.read(text);
       const most = data.longest ?? Infinity;
       if (read.ids.length > most) problem = ["too_long", { tokens: read.ids.length, most }];
