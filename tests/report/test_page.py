@@ -26,6 +26,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.translation import spoken_in
 from anaphora.report.figures.fonts import is_chinese
 from anaphora.report.figures.maps import QuadCell
+from anaphora.report.page import explorer
 from anaphora.report.page import sections as sections_module
 from anaphora.report.page.elements import FigureElement, ReportRun, ShadedSentence, ShadedWord, TableElement
 from anaphora.report.page.explorer import attention_entry, pack_map, unpack_map
@@ -468,6 +469,16 @@ def test_a_map_that_does_not_fit_its_sentence_is_refused(tmp_path: Path) -> None
         write_attention_page(tmp_path / "a.html", sentence)
     with pytest.raises(UserError, match="layers x heads x words x words"):
         pack_map(np.zeros((3, 3)))
+
+
+def test_a_text_whose_maps_would_make_too_large_a_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    words, spans = ["she", "sleeps"], [(0, 3), (4, 10)]
+    maps = np.full((3, 2, 2, 2), 0.5, np.float32)
+    monkeypatch.setattr(explorer, "MOST_WEIGHTS", 24)
+    assert attention_entry("she sleeps", words, spans, maps)["words"] == words
+    monkeypatch.setattr(explorer, "MOST_WEIGHTS", 23)
+    with pytest.raises(UserError, match=r"text: it has 2 words; a page shows the maps of all 6 heads for at most 1$"):
+        attention_entry("she sleeps", words, spans, maps)
 
 
 def test_a_packed_map_is_right_to_half_a_step() -> None:

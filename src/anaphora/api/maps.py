@@ -247,7 +247,7 @@ class SentenceAttention:
             language: language of the page, "en" or "zh".
 
         Raises:
-            UserError: the path has another ending, or the language is not supported.
+            UserError: the path has another ending, the language is not supported, or the text is too long for a page.
         """
         from anaphora.report.page.explorer import attention_entry
         from anaphora.report.page.write import write_attention_page

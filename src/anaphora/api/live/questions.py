@@ -29,14 +29,12 @@ from anaphora.data.own_sentence import optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import UnknownWords, unknown_words
 from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note, unread_note
-from anaphora.report.page.explorer import attention_entry
+from anaphora.report.page.explorer import MOST_WEIGHTS, attention_entry
 
 if TYPE_CHECKING:
     from anaphora.api.models import AnyModel
 
 MOST_CHARACTERS = 4_000
-MOST_WEIGHTS = 50_000_000
-"""Maximum number of attention weights in a reply, which has a byte for each."""
 MOST_EDITS = 200
 
 

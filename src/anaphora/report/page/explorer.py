@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Mapping, Sequence
-from math import prod
+from math import isqrt, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from anaphora.analysis.maps.words import attending_layers, word_roles
 from anaphora.analysis.results.scores import Head
 from anaphora.base.errors import UserError
 from anaphora.base.language import is_right_to_left, language_of
-from anaphora.base.translation import _, pgettext
+from anaphora.base.translation import N_, _, pgettext
 from anaphora.data.example import Example, Span
 from anaphora.report.page.answer_notes import no_pronoun_note
 from anaphora.report.page.offline import with_units
@@ -27,6 +27,10 @@ from anaphora.report.wording import factor_value_names, language_names, map_name
 
 if TYPE_CHECKING:
     from anaphora.analysis.evidence.example_sentences import ExampleSentence
+
+
+MOST_WEIGHTS = 50_000_000
+"""Maximum number of attention weights of a text on a page, which has a byte for each."""
 
 
 def explorer_entries(examples: Sequence[ExampleSentence]) -> list[dict[str, Any]]:
@@ -83,8 +87,15 @@ def attention_entry(
         weights: (L, H, W, W). Layers without attention are listed under the map's key "blank_layers", unless no layer
             has attention.
         example: the text with a pronoun and candidates; None for an entry without them.
+
+    Raises:
+        UserError: the maps have more than `MOST_WEIGHTS` weights.
     """
     attending = attending_layers(weights)
+    heads = (len(attending) or len(weights)) * weights.shape[1]
+    if heads * len(words) ** 2 > MOST_WEIGHTS:
+        message = N_("text: it has {words} words; a page shows the maps of all {heads} heads for at most {most}")
+        raise UserError(message, words=len(words), heads=heads, most=isqrt(MOST_WEIGHTS // heads))
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
     pronoun, antecedents, distractors = ([], [], []) if example is None else word_roles(example, spans)
     return completed_entry(
