@@ -324,7 +324,7 @@ def _reserved_factor(name: str, factors: Mapping[str, str], allowed: str) -> Use
 
 
 def _check_starts(name: str, factors: Mapping[str, str], entities: Iterable[Sequence[Span]]) -> None:
-    """Check that the factor `name` is a comma-separated list of offsets at which mentions of the entities start."""
+    """Check that the factor (attribute) `name` is a comma-separated list of offsets at which mentions start."""
     starts = {str(start) for mentions in entities for start, _ in mentions}
     if not set(factors[name].split(",")) <= starts:
         raise _reserved_factor(name, factors, "starts of mentions, as in '0,13'")

@@ -71,7 +71,7 @@ def read_release() -> Release:
 
 
 def check_release() -> Release:
-    """Return the release of the run inside the package; raise UserError if a file has changed since then."""
+    """Return the packaged run's release; raise UserError if one of its files has changed since the release."""
     release = read_release()
     for name, digest in release.files.items():
         path = FOLDER / name

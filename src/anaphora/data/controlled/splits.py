@@ -204,7 +204,7 @@ class WithheldPairs:
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
         """Return the states of a level, such as "was weak", that describe the participant of a predicate.
 
-        The level says in how many voices both occur together in training: L0 in two, L1 in one, L2 in none.
+        The level says in how many voices state and predicate co-occur in training: L0 in two, L1 in one, L2 in none.
         """
         key = predicate.name, participant, level
         if key not in self._states:
