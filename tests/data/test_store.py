@@ -12,6 +12,7 @@ import pytest
 from anaphora.base import code
 from anaphora.base.errors import UserError
 from anaphora.base.files import DRAFT_PREFIX
+from anaphora.commands.parts.shared import data_settings
 from anaphora.data import records, store
 from anaphora.data.controlled import corpus
 from anaphora.data.corpora import dpr
@@ -168,22 +169,17 @@ def test_settings_and_file_content_change_the_fingerprint(dpr_file: Path) -> Non
     assert (before.report.rows, after.report.rows) == (8, 9)
 
 
-def test_every_file_of_a_folder_counts_whatever_its_layout_but_hidden_ones(tmp_path: Path) -> None:
-    folder = tmp_path / "parts"
-    (folder / "inner").mkdir(parents=True)
-    (folder / "train.c.txt").write_text(BLOCK.format("ran"))
-
-    def fingerprint() -> str:
-        return store.load(Dpr(path=str(folder), dev_share=0.0, test_share=0.0)).fingerprint
-
-    before = fingerprint()
-    (folder / ".notes").write_text("x")
-    assert fingerprint() == before
-    (folder / "inner" / "words.txt").write_text("x")
-    nested = fingerprint()
-    assert nested != before
-    (folder / "inner" / "words.txt").rename(folder / "words.txt")
-    assert fingerprint() not in (before, nested)
+def test_of_a_folder_the_files_that_are_read_count_and_no_results_that_are_written_there(tmp_path: Path) -> None:
+    (tmp_path / "train.c.txt").write_text(BLOCK.format("ran"))
+    settings = Dpr(path=str(tmp_path), dev_share=0.0, test_share=0.0)
+    before, identity = store.load(settings).fingerprint, data_settings(settings)
+    (tmp_path / "outputs").mkdir()
+    for name in ("outputs/train.c.txt", "table.csv", ".notes"):
+        (tmp_path / name).write_text("x")
+    assert (store.load(settings).fingerprint, data_settings(settings)) == (before, identity)
+    (tmp_path / "test.c.txt").write_text(BLOCK.format("slept"))
+    assert store.load(settings).fingerprint != before
+    assert data_settings(settings) != identity
 
 
 def test_a_stop_in_the_middle_leaves_nothing_behind(

@@ -28,7 +28,7 @@ from anaphora.data.corpora.division import (
     ReadingReport,
     Splits,
     digests_of,
-    files_at_path,
+    files_of,
     fold_numbers,
     group_key,
     reader_module,
@@ -305,8 +305,7 @@ def files_read(settings: data_settings.Data) -> dict[str, Path]:
 
     evaluation = settings.without if isinstance(settings, data_settings.ExternalCorpus) else []
     without = contamination.evaluation_files(evaluation) if evaluation else []
-    own = reader_module(settings).get("files", files_at_path)(settings)
-    return {**own, **{f"without {path}": path for path in without}}
+    return {**files_of(settings), **{f"without {path}": path for path in without}}
 
 
 def _fingerprint(settings: data_settings.Data) -> str:

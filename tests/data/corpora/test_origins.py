@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tiny_corpora import TINY, Tiny
 
 from anaphora.base.errors import UserError
 from anaphora.data import store
@@ -73,3 +74,12 @@ def test_a_file_without_items_is_reported(name: str, tmp_path: Path) -> None:
         with pytest.raises(UserError) as error:
             store.load(SOURCES[name](path=str(path)))
         assert str(tmp_path) in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("tiny", TINY.values(), ids=TINY)
+def test_every_file_of_a_corpus_is_among_those_that_it_is_read_from_and_no_other_is(tiny: Tiny, tmp_path: Path) -> None:
+    tiny.write(tmp_path)
+    (tmp_path / "table.md").write_text("x")
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "metrics.json").write_text("{}")
+    assert {path.name for path in store.files_read(tiny.settings(tmp_path)).values()} == set(tiny.files)

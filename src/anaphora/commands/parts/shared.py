@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from anaphora.commands.parts.settings import RunHead, RunItems, SentenceOrItems
 from anaphora.data.corpora.division import path_digest
 from anaphora.data.example import Example
 from anaphora.data.own_sentence import example_from_query
+from anaphora.data.store import files_read
 from anaphora.data.tokens.words import UnreadMentions
 from anaphora.model.mixer import NO_MAPS
 from anaphora.report.numbers import duration_text, format_number
@@ -262,21 +264,31 @@ def identity(model: Run | str) -> str:
 
 
 def data_settings(data: Data) -> dict[str, Any]:
-    """Return data settings keyed by their names on the command line; paths are replaced by `content_identity`."""
+    """Return data settings keyed by their names on the command line; paths are replaced by `content_identity`.
+
+    Of a folder, only the files that are read count, since it may hold results too.
+    """
+    files: list[Path] = []
+    with suppress(UserError):  # of a run whose data are no longer there
+        files = list(files_read(data).values())
     about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
     for name in (name for name in about if name in PATHS and about[name]):
-        value = about[name]
-        about[name] = [content_identity(one) for one in value] if isinstance(value, list) else content_identity(value)
+        value, read = about[name], partial(content_identity, files=files)
+        about[name] = [read(one) for one in value] if isinstance(value, list) else read(value)
     return about
 
 
-def content_identity(name: str) -> str:
+def content_identity(name: str, files: Sequence[Path] = ()) -> str:
     """Return the name of a file or folder and a hash of its content, which stay the same if it is moved.
 
-    A name that is not a local path, such as the name of a model on the Hub, is returned unchanged.
+    If any of `files` are in the folder, only these count. A name that is not a local path, such as the name of a model
+    on the Hub, is returned unchanged.
     """
     path = Path(name).expanduser()
-    return f"{path.name} ({path_digest(path)})" if path.exists() else name
+    if not path.exists():
+        return name
+    inside = [file for file in files if file.is_relative_to(path)]
+    return f"{path.name or path.resolve().name} ({path_digest(path, inside or None)})"
 
 
 def check_table(settings: Any) -> None:

@@ -21,7 +21,11 @@ from anaphora.data.example import Example, Span
 from anaphora.settings.data import Cluewsc
 
 TRAIN, DEVELOPMENT = "train.json", "dev.json"
-ORIGIN = Origin(files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file", licence=N_("none for the data"))
+ORIGIN = Origin(
+    files=f"a folder with {TRAIN} and {DEVELOPMENT}, or one such file",
+    licence=N_("none for the data"),
+    names=(TRAIN, DEVELOPMENT),
+)
 _LABELS = {"true": True, "false": False, True: True, False: False}
 
 

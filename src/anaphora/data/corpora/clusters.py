@@ -85,12 +85,23 @@ def read(settings: ClusterLines) -> tuple[dict[str, list[Example]], ReadingRepor
             document = coreference_document(line, settings.language)
             yield document, [] if line.clusters else [(document.name, NO_LAYER)]
 
+    named = files(settings)
+    is_folder = existing_path(settings.path).is_dir()
+    official = {path: split for name, path in named.items() if is_folder and (split := official_split(name))}
+    return read_documents(settings, list(named.values()), official, documents)
+
+
+def files(settings: ClusterLines) -> dict[str, Path]:
+    """Return the files to read, keyed by path relative to `data.path`; a single file may have any name.
+
+    Raises:
+        UserError: the path does not exist, or the folder has no such file.
+    """
     there = existing_path(settings.path, ORIGIN.files)
     named = {name: path for name, path in files_below(there).items() if name.endswith(SUFFIXES) or not there.is_dir()}
     if not named:
         raise UserError(f"data.path ({there}): this folder has no {' or '.join(SUFFIXES[:2])} file")
-    official = {path: split for name, path in named.items() if there.is_dir() and (split := official_split(name))}
-    return read_documents(settings, list(named.values()), official, documents)
+    return named
 
 
 def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.ends") -> list[ClusterDocument]:

@@ -15,11 +15,13 @@ from anaphora.data.example import Example
 from anaphora.settings.data import SPLITS, CorefUd, OntoGum
 
 _FILES = "a folder of .conllu or .conllu.gz, or one such file"
+_NAMES = ("*.conllu", "*.conllu.gz")
 ORIGINS = {
-    "corefud": Origin(files=_FILES, licence=N_("varies by corpus: see the LICENSE file of each")),
+    "corefud": Origin(_FILES, N_("varies by corpus: see the LICENSE file of each"), _NAMES),
     "ontogum": Origin(
-        files=_FILES,
-        licence=N_("annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial"),
+        _FILES,
+        N_("annotations CC BY 4.0; texts vary: fiction, essays, letters, podcasts and wikiHow non-commercial"),
+        _NAMES,
     ),
 }
 """Files and licence of each `data.kind`."""

@@ -38,6 +38,7 @@ class Origin:
 
     files: str  # description of the file or folder that `data.path` may name, for messages
     licence: str = ""  # as its source states it, in the words of docs/corpora.md; "" for a user's own files
+    names: tuple[str, ...] = ()  # patterns of the files that are read from a folder; () for all, also in subfolders
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,16 @@ def files_below(path: Path) -> dict[str, Path]:
     return {name: file for name, file in inside.items() if not name.startswith(".") and "/." not in name}
 
 
-def path_digest(path: Path) -> str:
+def path_digest(path: Path, files: Iterable[Path] | None = None) -> str:
     """Return a hash of the content of a file or folder, which does not depend on its name, without hidden files.
+
+    If `files` is given, only these of them count.
 
     Raises:
         UserError: a file cannot be read.
     """
-    files = {str(file.relative_to(path)): file for file in files_below(path).values()}
-    return hashlib.sha256(digests_of(files)).hexdigest()[:16]
+    counted = files_below(path).values() if files is None else sorted(files)
+    return hashlib.sha256(digests_of({str(file.relative_to(path)): file for file in counted})).hexdigest()[:16]
 
 
 def digests_of(files: Mapping[str, Path]) -> bytes:
@@ -278,13 +281,24 @@ def origin_of(settings: Data) -> Origin:
 
 
 def files_at_path(settings: Data) -> dict[str, Path]:
-    """Return the file at `data.path`, or all files of the folder, keyed by name.
+    """Return the file at `data.path`, or the files of the folder that the reader may open, keyed by name.
 
-    The result is empty for a data set on the Hugging Face Hub and for a corpus without a path.
+    Others in the folder, such as the results of a command, are no part of the corpus. The result is empty for a data
+    set on the Hugging Face Hub and for a corpus without a path.
 
     Raises:
         UserError: the path does not exist.
     """
     if not isinstance(settings, ExternalCorpus) or is_hub(settings.path):
         return {}
-    return files_below(existing_path(settings.path, origin_of(settings).files))
+    origin = origin_of(settings)
+    there = existing_path(settings.path, origin.files)
+    if not (origin.names and there.is_dir()):
+        return files_below(there)
+    return {path.name: path for name in origin.names for path in sorted(there.glob(name)) if path.is_file()}
+
+
+def files_of(settings: Data) -> dict[str, Path]:
+    """Return the files that a corpus is read from, as the reader's `files` does."""
+    files: dict[str, Path] = reader_module(settings).get("files", files_at_path)(settings)
+    return files

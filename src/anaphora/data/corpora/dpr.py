@@ -21,7 +21,7 @@ from anaphora.data.example import Example
 from anaphora.settings.data import Dpr
 
 TRAIN, TEST = "train.c.txt", "test.c.txt"
-ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence=N_("none"))
+ORIGIN = Origin(files=f"{TRAIN}, or a folder with {TRAIN} and {TEST}", licence=N_("none"), names=(TRAIN, TEST))
 _MASK = "[MASK]"
 
 

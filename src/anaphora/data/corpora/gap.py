@@ -15,7 +15,11 @@ from anaphora.data.example import Example, Span
 from anaphora.settings.data import Gap
 
 DEVELOPMENT, VALIDATION = "gap-development.tsv", "gap-validation.tsv"
-ORIGIN = Origin(files=f"a folder with {DEVELOPMENT} and {VALIDATION}, or one such file", licence="Apache 2.0")
+ORIGIN = Origin(
+    files=f"a folder with {DEVELOPMENT} and {VALIDATION}, or one such file",
+    licence="Apache 2.0",
+    names=(DEVELOPMENT, VALIDATION),
+)
 _COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref")
 
 

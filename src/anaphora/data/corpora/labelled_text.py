@@ -40,14 +40,17 @@ LABELS = {
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "validation", "valid", "val"), "test": ("test",)}
 _SUFFIXES = (".tsv", ".csv", ".jsonl", ".parquet")
 _POLARITY_FILES = {"rt-polarity.neg": "negative", "rt-polarity.pos": "positive"}
+_NAMES = tuple(f"{name}{suffix}" for names in _SPLIT_NAMES.values() for name in names for suffix in _SUFFIXES)
 ORIGINS = {
-    "labelled_text": Origin(files=f"a {', '.join(_SUFFIXES)} file, or a folder of such train, dev and test files"),
-    "sst2": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence=N_("none for the data")),
-    "rotten_tomatoes": Origin(
-        files=f"a folder with {', '.join(_POLARITY_FILES)}", licence=N_("none (published for research)")
+    "labelled_text": Origin(
+        f"a {', '.join(_SUFFIXES)} file, or a folder of such train, dev and test files", "", _NAMES
     ),
-    "ag_news": Origin(files="a folder with train.tsv, test.tsv", licence=N_("non-commercial research")),
-    "chnsenticorp": Origin(files="a folder with train.tsv, dev.tsv, test.tsv", licence=N_("none clear")),
+    "sst2": Origin("a folder with train.tsv, dev.tsv, test.tsv", N_("none for the data"), _NAMES),
+    "rotten_tomatoes": Origin(
+        f"a folder with {', '.join(_POLARITY_FILES)}", N_("none (published for research)"), tuple(_POLARITY_FILES)
+    ),
+    "ag_news": Origin("a folder with train.tsv, test.tsv", N_("non-commercial research"), _NAMES),
+    "chnsenticorp": Origin("a folder with train.tsv, dev.tsv, test.tsv", N_("none clear"), _NAMES),
 }
 """Files and licence of each `data.kind`; any other kind has those of "labelled_text"."""
 

@@ -17,12 +17,12 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import parse_json
 from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, Unusable, read_documents
-from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below, read_lines
+from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_at_path, read_lines
 from anaphora.data.corpora.word_classes import head_word, placeholders
 from anaphora.data.example import Example
 from anaphora.settings.data import LitBank
 
-ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC BY 4.0")
+ORIGIN = Origin(files="a folder of <id>_<title>_brat.txt and .ann", licence="CC BY 4.0", names=("*.ann", "*.txt"))
 
 BOOK_LIST_FORMATS = "a list of books, .jsonl, .jsonl.gz or .txt"
 NO_CHAIN = N_("in no chain: it describes another mention (copula or apposition)")
@@ -43,8 +43,8 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """Return the files at `data.path`, keyed by relative path, and the file of `data.seen_in`, if set, as "seen_in"."""
-    books = files_below(existing_path(settings.path, ORIGIN.files))
+    """Return the files at `data.path`, keyed by name, and the file of `data.seen_in`, if set, as "seen_in"."""
+    books = files_at_path(settings)
     if settings.seen_in is None:
         return books
     return {**books, "seen_in": existing_path(settings.seen_in, BOOK_LIST_FORMATS, "data.seen_in")}

@@ -24,7 +24,11 @@ from anaphora.settings.data import Winobias
 
 EXAMPLE = "pro_stereotyped_type1.txt.dev"
 OCCUPATIONS = ("female_occupations.txt", "male_occupations.txt")
-ORIGIN = Origin(files=f"a folder with {', '.join(OCCUPATIONS)} and files such as {EXAMPLE}", licence="MIT")
+ORIGIN = Origin(
+    files=f"a folder with {', '.join(OCCUPATIONS)} and files such as {EXAMPLE}",
+    licence="MIT",
+    names=(*OCCUPATIONS, "*_stereotyped_type?.txt.*"),
+)
 
 
 def read(settings: Winobias) -> tuple[dict[str, list[Example]], ReadingReport]:

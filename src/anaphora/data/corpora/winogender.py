@@ -19,7 +19,9 @@ from anaphora.data.example import Example
 from anaphora.settings.data import Winogender
 
 SENTENCES, TEMPLATES = "all_sentences.tsv", "templates.tsv"
-ORIGIN = Origin(files=f"a folder with {SENTENCES} and {TEMPLATES}", licence=N_("see its repository"))
+ORIGIN = Origin(
+    files=f"a folder with {SENTENCES} and {TEMPLATES}", licence=N_("see its repository"), names=(SENTENCES, TEMPLATES)
+)
 _OCCUPATION, _PARTICIPANT = "occupation(0)", "other-participant(1)"
 _GENDERS = ("female", "male", "neutral")
 _SLOTS = re.compile(r"(?:\b(?:the|a|an) )?\$(?:OCCUPATION|PARTICIPANT)|\$(?:NOM|POSS|ACC)_PRONOUN", re.IGNORECASE)

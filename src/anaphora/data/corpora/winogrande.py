@@ -20,6 +20,7 @@ DEVELOPMENT = "dev.jsonl"
 ORIGIN = Origin(
     files=f"a folder with train_<size>.jsonl ({', '.join(WINOGRANDE_SIZES)}) and {DEVELOPMENT}, or one such file",
     licence="CC BY",
+    names=("train_*.jsonl", DEVELOPMENT),
 )
 
 

@@ -21,7 +21,7 @@ from anaphora.data.corpora.reading import DroppedRowError, Row
 from anaphora.data.example import Example, Span
 from anaphora.settings.data import Xwino
 
-ORIGIN = Origin(files="a .tsv file of its rows, or a folder of them", licence="Apache 2.0")
+ORIGIN = Origin(files="a .tsv file of its rows, or a folder of them", licence="Apache 2.0", names=("*.tsv",))
 
 _COLUMNS = ("language", "source", "reference", "sentence", "tokens", "pronoun", "candidates")
 _QUOTES = ("``", "''")  # English tokens for a straight double quote
