@@ -217,12 +217,14 @@ def test_a_users_mistake_of_many_lines_is_cut_to_its_first(capsys: pytest.Captur
     assert capsys.readouterr().err == "error: first\n"
 
 
-def test_a_disk_that_takes_nothing_is_reported_in_one_line_and_another_fault_is_not_hidden(
+def test_what_the_system_refuses_is_reported_in_one_line_and_another_fault_is_not_hidden(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(SystemExit) as left, user_errors_exit():
-        raise OSError(errno.ENOSPC, "No space left on device", "outputs/multirun.yaml")
-    assert (left.value.code, capsys.readouterr().err) == (2, "error: outputs/multirun.yaml: No space left on device\n")
+    for number in (errno.ENOSPC, errno.EMFILE, errno.EIO):
+        problem = os.strerror(number)
+        with pytest.raises(SystemExit) as left, user_errors_exit():
+            raise OSError(number, problem, "outputs/multirun.yaml")
+        assert (left.value.code, capsys.readouterr().err) == (2, f"error: outputs/multirun.yaml: {problem}\n")
     with pytest.raises(OSError, match="Bad file descriptor"), user_errors_exit():
         raise OSError(errno.EBADF, "Bad file descriptor")
 

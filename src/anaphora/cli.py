@@ -122,8 +122,11 @@ _GROUPS = (
     "a group takes the name of one of its choices, and its settings need it beside them (data=jsonl data.path=...)"
 )
 _OUT_OF_MEMORY = "not enough memory; lower batching.tokens, model.width or the length of the texts"
-_OF_THE_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP}
-"""Errors of the file system that are not bugs, such as a full or read-only disk."""
+_OF_THE_SYSTEM = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO),
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE),
+}
+"""Errors of the operating system that are not bugs, such as a full or read-only disk, or too many open files."""
 
 
 def main() -> None:
@@ -345,8 +348,8 @@ def user_errors_exit() -> Iterator[None]:
         if reason is None:
             raise
         sys.exit(report_error(UserError(reason)))
-    except OSError as error:  # raised when Hydra writes its record of a sweep; commands convert their own errors
-        if error.errno not in _OF_THE_DISK:
+    except OSError as error:  # as when Hydra writes its record of a sweep; commands convert their own errors
+        if error.errno not in _OF_THE_SYSTEM:
             raise
         sys.exit(report_error(UserError(f"{error.filename or 'a file'}: {error.strerror}")))
     except (MemoryError, RuntimeError) as error:
