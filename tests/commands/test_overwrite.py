@@ -190,6 +190,18 @@ def test_what_fails_before_it_writes_leaves_the_record_as_it_was(tmp_path: Path)
     assert json.loads((tmp_path / WRITTEN).read_text()) == {"a.json": {"split": "test"}, "b.json": {}}
 
 
+def test_the_record_does_not_depend_on_which_result_was_written_first(tmp_path: Path) -> None:
+    settings, texts = RunItems(output=str(tmp_path)), []
+    for names in ("ab", "ba"):
+        for name in names:
+            with claimed(tmp_path, {name: {"split": "test"}}, settings):
+                (tmp_path / name).touch()
+        texts.append((tmp_path / WRITTEN).read_text())
+        for name in ("a", "b", WRITTEN):
+            (tmp_path / name).unlink()
+    assert texts[0] == texts[1]
+
+
 def test_a_file_that_another_process_has_written_meanwhile_is_kept(
     own_run: Path, tmp_path: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:

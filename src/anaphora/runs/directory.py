@@ -193,7 +193,7 @@ def claimed(
     for note in notes:
         say(note)
     if stored != stored | new:
-        write_json(folder / WRITTEN, stored | new)
+        _write_record(folder, stored | new)
     times = {result: _written_at(folder / result) for result in new}
     try:
         yield
@@ -203,8 +203,13 @@ def claimed(
         if not kept:
             (folder / WRITTEN).unlink(missing_ok=True)
         elif kept != stored | new:
-            write_json(folder / WRITTEN, kept)
+            _write_record(folder, kept)
         raise
+
+
+def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
+    """Write the record in the order of the results' names, so that it does not depend on which was written first."""
+    write_json(folder / WRITTEN, dict(sorted(record.items())))
 
 
 def _added(before: Any, now: Any) -> list[str] | None:
