@@ -223,7 +223,10 @@ def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def gap(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write sixty development and twenty validation rows in GAP's format, with the first mover as antecedent."""
-    folder = tmp_path_factory.mktemp("gap")
+    return write_gap(tmp_path_factory.mktemp("gap"))
+
+
+def write_gap(folder: Path) -> Path:
     for name, count in (("development", 60), ("validation", 20)):
         rows = ["\t".join(GAP_COLUMNS)]
         for number in range(count):

@@ -29,7 +29,7 @@ from faults import SIGNALS, Fault  # noqa: E402
 from trials import Outcome, Plan, Reference  # noqa: E402
 from works import WORKS  # noqa: E402
 
-COLUMNS = (*SIGNALS, "cut", "full", "small disk", "read-only", "no cache", "clock", "twice")
+COLUMNS = (*SIGNALS, "cut", "full", "few files", "small disk", "read-only", "no cache", "clock", "twice")
 
 
 def plans(reference: Reference, options: argparse.Namespace) -> list[Plan]:
@@ -56,7 +56,7 @@ def plans(reference: Reference, options: argparse.Namespace) -> list[Plan]:
         return planned
     sizes = [round(reference.largest_file * share / options.sizes) for share in range(options.sizes)]
     planned += [Plan(Fault("cut", size)) for size in sizes]
-    for kind in ("full", "no cache"):
+    for kind in ("full", "few files", "no cache"):
         planned += [Plan(Fault(kind, number)) for number in spread(every, options.others)]
     planned += [Plan(Fault("clock")), Plan(Fault("twice"))]
     if os.geteuid() == 0:  # who may become another user, and mount

@@ -33,9 +33,10 @@ class Fault:
 
     Attributes:
         kind: a name in `SIGNALS`; `cut` (kill while writing a file, at byte `at`); `full` (no space from operation `at`
-            on); `small disk` (a file system with `at` free bytes); `read-only` (a user without write permission);
-            `no cache` (another process deletes the cache); `clock` (every clock reading is wrong by hours); `twice`
-            (the command is started twice at once); `none`; or `counted` (no fault, but operations are counted).
+            on); `few files` (no more files can be open than at operation `at`); `small disk` (a file system with `at`
+            free bytes); `read-only` (a user without write permission); `no cache` (another process deletes the cache);
+            `clock` (every clock reading is wrong by hours); `twice` (the command is started twice at once); `none`; or
+            `counted` (no fault, but operations are counted).
         at: number of a file operation, from 1 on, or of a byte for `cut`; None for a random moment, chosen by the
             parent process.
     """
@@ -121,6 +122,10 @@ class Operations:
     def _happen(self) -> None:
         if self.fault.kind in SIGNALS:
             os.kill(os.getpid(), SIGNALS[self.fault.kind])
+        elif self.fault.kind == "few files":
+            next_free = os.open(os.devnull, os.O_RDONLY)
+            os.close(next_free)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (next_free, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
         elif self.fault.kind == "no cache":
             shutil.rmtree(os.environ["ANAPHORA_CACHE"], ignore_errors=True)
 

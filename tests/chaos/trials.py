@@ -272,6 +272,7 @@ _ALLOWED: dict[str, set[int | None]] = {
     "SIGINT": {0, 130},
     "cut": {0, -signal.SIGXFSZ},
     "full": {0, 1, 2},
+    "few files": {0, 1, 2},
     "small disk": {0, 1, 2},
     "read-only": {2},
     "no cache": {0, 2},

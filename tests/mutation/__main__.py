@@ -28,7 +28,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 from mutation.mutants import equivalents, mutants  # noqa: E402
 
 ROOMS = {
-    "model/attention.py": ("model/test_encoder.py", "model/test_position.py"),
+    "model/attention.py": (
+        "model/test_encoder.py", "model/test_position.py", "analysis/causal/test_interventions.py",
+    ),
     "model/position.py": ("model/test_position.py", "model/test_encoder.py"),
     "training/losses.py": ("training/test_losses.py", "model/test_prediction.py", "training/test_minimal_pairs.py"),
     "training/optimizer.py": ("training/test_optimizer.py",),
@@ -37,7 +39,7 @@ ROOMS = {
     "analysis/evidence/verdict.py": ("analysis/evidence/test_verdict.py", "analysis/evidence/test_protocol.py"),
     "data/batches/batching.py": ("data/batches/test_batching.py", "data/batches/test_shares.py"),
     "data/batches/encoded.py": ("data/batches/test_batching.py",),
-}
+}  # fmt: skip
 """Tests for each file of the core."""
 LIBRARIES = ("torch", "scipy.stats", "datasets", "tokenizers", "hydra", "omegaconf", "pytest", "hypothesis")
 LONGEST_SECONDS = 240

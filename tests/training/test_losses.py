@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -94,3 +95,13 @@ def test_a_pointer_at_uniform_attention_which_no_weight_changes_has_zero_gradien
     config = tiny(tmp_path, "model/attention=uniform", "task/prediction=pointer")
     config, model, (batch,) = model_and_batches(config, 1)
     assert all(not gradient.any() for gradient in gradients(model, losses(model, batch, config.task).total))
+
+
+def test_a_batch_without_masked_tokens_has_no_loss_and_zero_gradients(
+    tiny: Callable[..., Config], tmp_path: Path
+) -> None:
+    config, model, (batch,) = model_and_batches(tiny(tmp_path, "task/prediction=none", "task.masked_lm=0.1"), 1)
+    batch = replace(batch, masked_positions=batch.masked_positions[:0])
+    loss = losses(model, batch, config.task)
+    assert (loss.parts, float(loss.total.detach())) == ({}, 0)
+    assert all(not gradient.any() for gradient in gradients(model, loss.total))
