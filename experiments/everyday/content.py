@@ -85,7 +85,7 @@ class EverydayContent:
     def training_phrases(self) -> Iterator[str]:
         """Yield all nouns and the phrases of training sentences, as tokens separated by spaces, including slots.
 
-        Some nouns are held out by all of their scenes, and so occur in no training sentence.
+        A noun that all of its scenes hold out for evaluation occurs in no training sentence, but is yielded too.
         """
         for noun in (noun for nouns in self.nouns.values() for noun in nouns):
             yield noun.word
@@ -100,12 +100,12 @@ class EverydayContent:
 
 
 def path_of(language: str, folder: Path = CONTENT_FOLDER) -> Path:
-    """Return the file of a language's content."""
+    """Return the path of the TOML file with the nouns, names, frames and scenes of a language."""
     return folder / f"{FOLDERS[language]}.toml"
 
 
 def load(language: str, folder: Path = CONTENT_FOLDER) -> EverydayContent:
-    """Return the content of a language."""
+    """Read the nouns, names, frames and scenes of a language."""
     with toml_table(path_of(language, folder)) as table:
         return EverydayContent(
             language=language,

@@ -62,7 +62,7 @@ def _scene_quads(
 
 
 def _draw(generator: EverydayGenerator, split: str, stratum: str, chance: random.Random) -> controlled.Draw:
-    """Return a function that draws quads of a split and stratum, from each scene in turn in a random frame."""
+    """Return a function that draws quads (groups of four sentences) of a split, from each scene in a random frame."""
     of_stratum = generator.scenes(split, stratum)
     in_turn = cycle(chance.sample(of_stratum, len(of_stratum)))
     frames = len(generator.content.frames[split])

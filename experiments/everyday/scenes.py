@@ -172,7 +172,7 @@ def _heads(mentions: Sequence[NounPhrase]) -> set[str]:
 
 
 def _agreeing(tokens: Sequence[str], agreement: Agreement) -> list[str]:
-    """Fill the verb slots of tokens in the number of the participants."""
+    """Fill verb slots with the forms that agree with the number (singular or plural) of the participants."""
     plural = agreement.number == "plural"
     return [
         AGREEMENT[token[1:-1]][plural] if token[1:-1] in AGREEMENT and token[0] == "{" else token for token in tokens
@@ -185,7 +185,7 @@ def _words(reading: str) -> str:
 
 
 def _divided(content: EverydayContent, seed: int) -> tuple[list[EverydayScene], list[EverydayScene]]:
-    """Return all scenes with their training texts, and the scenes that hold out texts, with these texts only."""
+    """Return all scenes with their training texts, and those that hold out texts for evaluation, with only these."""
     chance = generator(seed, content.language, EVERYDAY, "withheld")
     phrases = Counter(word for phrase in content.training_phrases() for word in set(phrase.split()))
     shown, withheld = [], []

@@ -115,7 +115,7 @@ class Sentence:
         return [range(start, end) for start, end in pairwise(ends)]
 
     def picks(self, name: str) -> list[bool]:
-        """Return whether the three heuristics and the head choose the antecedent; the third always chooses `name`."""
+        """Return whether the first name, the nearest name, `name`, and the head's strongest name are the antecedent."""
         fixed = self.first if self.words[self.first] == name else self.second
         strongest = max((self.first, self.second), key=self.weights.__getitem__)
         nearest = min((self.first, self.second), key=lambda word: abs(self.pronoun - word))

@@ -29,7 +29,7 @@ COPIES = 20
 
 
 class UnmeasuredError(Exception):
-    """Error for a claim on a part that has not been measured."""
+    """Error for a claim whose measurement is missing."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def rules() -> dict[str, dict[str, Any]]:
 
 
 def decide(parts: Parts) -> list[Decision]:
-    """Return the verdict on each claim, in the order of the file; "not decided" if a part is missing."""
+    """Return the verdict on each claim, in the order of the file; "not decided" if a measurement is missing."""
     decisions = []
     for name, rule in rules().items():
         try:

@@ -32,7 +32,7 @@ MEANING_TYPES = ("selection", "role")
 
 @dataclass(frozen=True)
 class Reading:
-    """Model evaluated on sentences in one language, with a head chosen on development sentences of any language."""
+    """Evaluation of a model's head on sentences of one language; `chosen_in` is that of its development sentences."""
 
     name: str
     model: str

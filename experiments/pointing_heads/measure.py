@@ -36,7 +36,7 @@ _OF_PARTS = ("models", "data", "sentences", "measured", "items", "likelihood_ite
 
 
 class Study:
-    """Parts of the study: first those that choose heads on development sentences, then those that measure the heads."""
+    """Measurements (parts) of the study: first heads are chosen on development sentences, then they are measured."""
 
     def __init__(self, settings: PointingHeads) -> None:
         self.settings = settings
@@ -47,7 +47,7 @@ class Study:
         self.corpus = cache(partial(corpus, settings))
 
     def plan(self) -> Iterator[tuple[str, Callable[[], Part]]]:
-        """Yield the name of each part, and the function that measures the part."""
+        """Yield each measurement (part) of the study: its name, and the function that computes it."""
         for model, languages in DEVELOPMENT.items():
             for language in languages:
                 yield f"development-{model}-{language}", partial(self._development, model, language)
@@ -141,7 +141,7 @@ class Study:
         return edges.likelihoods_part(self._model("smollm2"), development, some)
 
     def _copy(self, name: str, kind: str, seed: int) -> Part:
-        """Choose a head of a copy in the same way as for the model, and measure it on everyday sentences."""
+        """Choose a head in a copy with untrained or shuffled weights, and measure it on the everyday sentences."""
         copied = rows.copy_of(self._model(name), kind, seed)
         chosen = {
             language: chosen_head(rows.development_part(copied, self.everyday(language, "dev")))

@@ -319,7 +319,7 @@ def _same_answers(sentences: Sequence[Sentence]) -> str:
 
 
 def _answered_before_and_after(groups: Sequence[Group]) -> dict[str, str]:
-    """Return the accuracy on each language's sentences, in percent, of runs trained without and with scenes."""
+    """Return the accuracies by language, in percent, of runs trained without everyday scenes and of runs with them."""
     shares = {
         f"{language}_{name}": [_measured(group.sentences[language], run)[0] for run in range(len(group.runs))]
         for name, group in zip(("before", "after"), groups, strict=True)

@@ -62,7 +62,7 @@ class Items:
         }
 
     def rows(self, shares: dict[str, float], pairs: int) -> Iterator[Row]:
-        """Yield the rows of `pairs` pairs with different texts, with the given share for each kind of cue."""
+        """Yield both items of each of `pairs` minimal pairs; `shares` has the probability of each kind of cue."""
         seen: set[str] = set()
         for number in range(pairs):
             kind = self.chance.choices(list(shares), list(shares.values()))[0]
@@ -135,7 +135,7 @@ class Items:
         return Pair(context, self._participants(nouns, ("", ""), (plural, plural)), (readings[0], readings[1]))
 
     def _reading_of(self, noun: Noun) -> Reading:
-        """Return a clause (reading) that fits a noun, and no noun of another sort."""
+        """Draw a clause (reading) that fits a noun, and no noun of another sort (person, animal or thing)."""
         if noun.sort == PERSON:
             return self.chance.choice(self.lexicon.of_persons)
         general = self.of_animals if noun.sort == ANIMAL else self.lexicon.of_things

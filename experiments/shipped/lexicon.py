@@ -64,7 +64,7 @@ class Noun:
         word: singular form.
         other: plural form in English, classifier in Chinese; "" for a name.
         genders: male, female or both for persons; empty for things and animals.
-        classes: classes of the noun.
+        classes: semantic classes of the noun, such as food.
         is_plural: whether the noun is a group with only a plural.
         is_animal: whether one of the classes has animals.
     """
@@ -186,7 +186,7 @@ class Lexicon:
 
 
 def load(language: str) -> Lexicon:
-    """Return the content of a language."""
+    """Read the nouns, events and clauses of a language."""
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in FILES[language]]
     written = {sort: list(read_scenes(HERE / f"{sort}s.{language}.txt")) for sort in (PERSON, THING)}
 

@@ -210,7 +210,7 @@ def card(run: Run, facts: Facts, scores: RunScores) -> str:
 
 
 def training_facts(seed: int, record: dict[str, Any]) -> dict[str, str]:
-    """Return facts about the training by their name on the card."""
+    """Return facts about the training, keyed by their labels on the model card."""
     facts = {"Seed": str(seed)}
     if "steps" in record:
         facts["Steps"] = f"{record['steps']:,}"

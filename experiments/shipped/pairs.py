@@ -1,4 +1,4 @@
-"""Write the minimal pairs for choices in the format of data=jsonl: python -m experiments.shipped.pairs output=FOLDER.
+"""Write the minimal pairs for model selection as JSON lines: python -m experiments.shipped.pairs output=FOLDER.
 
 In `sentences/pairs.en.tsv` and `sentences/pairs.zh.tsv`, a line has the cue type and, after a tab, both sentences of
 a pair in one: the candidates stand in [ ], the pronoun in < >, and words that differ as {first|second} or

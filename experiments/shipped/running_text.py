@@ -237,7 +237,7 @@ class _Pronoun:
 
 
 def _pronoun(passage: str, mention: Mention, language: str, chance: Random) -> _Pronoun | None:
-    """Return the pronoun for a mention, and the end of the replaced span; None if the case is unknown."""
+    """Return the pronoun for a mention, and the end of the replaced span; None if its grammatical case is unknown."""
     noun = mention.noun
     gender = chance.choice(noun.genders) if noun.genders else NEUTER
     if noun.sort == ANIMAL and not mention.is_plural and chance.random() < 0.3:

@@ -1,4 +1,4 @@
-"""Reader of scenes in text files: events with two or three participants, and what can be said of one of them only.
+"""Reader of scenes in text files: events with two or three participants, and clauses that fit only one of them.
 
 A scene is a block of lines; an empty line ends it:
 

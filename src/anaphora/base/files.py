@@ -42,7 +42,7 @@ _PROBE_BYTES = 4096  # a full disk may still take an empty file
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a draft file that replaces `path` if the `with` block succeeds, and is removed otherwise.
+    """Yield a temporary file (draft) that replaces `path` if the `with` block succeeds, and is removed otherwise.
 
     The draft is flushed to disk before it replaces the file. The file's permissions follow the umask. An OSError in the
     `with` block becomes a `UserError`.
@@ -58,7 +58,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yield a draft directory that becomes `path` if the `with` block succeeds, and is removed otherwise.
+    """Yield a temporary directory (draft) that becomes `path` if the `with` block succeeds, and is removed otherwise.
 
     A path that exists and is not empty, and an OSError in the `with` block, raise a `UserError`.
     """
@@ -236,7 +236,10 @@ def locked_directory(directory: Path, way_out: str = "") -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path, depth: int = _LEFTOVER_DEPTH) -> None:
-    """Remove drafts of killed processes from a folder and `depth` levels of subfolders; do nothing on Windows."""
+    """Remove temporary files (drafts) of killed processes from a folder and `depth` levels of its subfolders.
+
+    On Windows, nothing is removed.
+    """
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(DRAFT_PREFIX):

@@ -49,7 +49,7 @@ class AnaphoraConfig(PreTrainedConfig):
 
 
 class AnaphoraModel(PreTrainedModel):
-    """Encoder of an exported run, with its prediction head and its output layer over the vocabulary.
+    """Encoder of an exported run (a model trained by this package), with its prediction head and its output layer.
 
     `forward` returns hidden states and attention maps. It does not run the prediction head, which needs a
     pronoun and its candidates; for answers, load the same folder with `anaphora.load`.

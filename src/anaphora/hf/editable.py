@@ -40,7 +40,7 @@ class EditableModel:
     def alone(self) -> bool:
         """Return whether each text must run in a batch of one.
 
-        Padding or other texts may change the maps of some models. In models that do not use the registered attention
+        Padding or other texts may change the maps of some models. In models that cannot use this package's attention
         function (`interface`), padding may also change which tokens sparse attention selects.
         """
         return self.model.reading.alone or self.model.reading.implementation != interface.NAME

@@ -173,8 +173,8 @@ class TransformersModel:
         Args:
             examples: examples in any order; examples with the same text share a forward pass.
             progress: callback that receives the number of texts of each pass.
-            head: only head to read; records then have the shape (1, 1, tokens), and passes with the registered
-                attention function end in the layer of the head. None reads all heads of all layers.
+            head: only head to read; records then have the shape (1, 1, tokens), and forward passes end in the layer of
+                the head if the model allows it. None reads all heads of all layers.
 
         Raises:
             UserError: the head does not exist, the model cannot process a text, its maps are not attention weights, or

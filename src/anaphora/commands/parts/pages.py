@@ -160,7 +160,7 @@ def report_on_records(
 
 
 def page_stem(split: str) -> str:
-    """Return the name of the page on a split, without suffix."""
+    """Return the file name of the report page on a split, without suffix."""
     return "report" if split == "test" else f"report_{split}"
 
 

@@ -80,8 +80,8 @@ def scored_evidence(run: str, split: str) -> Evidence:
 def measured_folder(run: str) -> Path:
     """Return the folder with the stored scores of a run.
 
-    For a local run this is the run directory. For a published run, which is the shipped run or a run on the Hub, it is
-    the folder with the scores of this run that were measured on this machine.
+    For a local run this is the run directory. For the run that comes with the package, or a run on the Hub, it is the
+    folder with the scores of this run that were measured on this machine.
     """
     return results_folder(run) if run == shipped.SHIPPED or run.startswith(HUB_PREFIX) else Path(run)
 
@@ -147,8 +147,8 @@ def check_place_of_like_data(run: Run, settings: RunItems, place: str = "outputs
 def check_place_of_other_data(run: Run, settings: RunItems, place: str = "outputs/other") -> None:
     """Check that results on other data are not written among the results on the run's own data.
 
-    Nothing is checked for pretrained weights, whose training data are unknown, and for the packaged run. `place` is the
-    value of `output` that the error message suggests.
+    Nothing is checked for pretrained weights, whose training data are unknown, and for the run that comes with the
+    package. `place` is the value of `output` that the error message suggests.
 
     Raises:
         UserError: `output` is not set, or is the run directory or one of its subfolders for the run's own files.

@@ -54,11 +54,11 @@ _NOTHING = 1e-6
 
 
 class Probe:
-    """Short text on which methods of reading the attention maps of a model of `transformers` are tested.
+    """Short trial text on which methods of reading the attention maps of a `transformers` model are tested.
 
-    Its tokens are ordinary ones, spread over the vocabulary. The model reads it alone, in a batch with two
-    kinds of padding (padding tokens, and ordinary tokens that the attention mask excludes), and in a batch with another
-    text. `name` is the model's name in messages.
+    Its tokens are ordinary ones, spread over the vocabulary. The model reads it alone, in a batch with two kinds of
+    padding (padding tokens, and ordinary tokens that the attention mask excludes), and in a batch with another text.
+    `name` is the model's name in messages.
     """
 
     def __init__(self, model: PreTrainedModel, name: str, tokenizer: PreTrainedTokenizerBase) -> None:
