@@ -297,8 +297,8 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's attention row in up to two sentences of each language.
 
-    They are the first item in which the antecedent is the evaluated head's strongest candidate, drawn with the head's
-    whole attention map too, and the first item in which it is not.
+    One is the first item in which the evaluated head's strongest candidate is the antecedent; its whole attention map
+    is drawn too. The other is the first item in which it is not.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

@@ -95,8 +95,8 @@ class Encoder(nn.Module):
     def forward(self, tokens: EncoderInput, needed: Tensor | None = None) -> Tensor:
         """Compute hidden states, (B, T, W).
 
-        If `needed` holds sorted, distinct flat positions, row * T + token, (P,), the last block is computed for these
-        tokens only, and the other states are zeros.
+        If `needed` is given, (P,), the last block is computed only for the tokens with these sorted, distinct indices
+        among all B * T tokens; the states of the other tokens are zeros.
         """
         for layer in self.passes(tokens):  # one at a time, so that the memory of each layer is freed
             last = layer

@@ -81,7 +81,7 @@ def _part_counts(batch: Batch) -> Tensor:
 
 
 def losses(model: PronounModel, batch: Batch, task: Task) -> Losses:
-    """Compute the losses of a batch; `BatchShare.weights`, if present, multiply the parts."""
+    """Compute the total loss of a batch and its parts; in a `BatchShare`, each part is multiplied by its weight."""
     output = model.forward_with_rows(batch) if task.supervision.weight else model(batch)
     parts: dict[str, Tensor] = {}
     if task.prediction.kind != "none":

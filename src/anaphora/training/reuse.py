@@ -70,8 +70,8 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 def objective(directory: Path, name: str) -> float:
     """Return the value that a sweep minimises, measured with the weights that the finished run has stored.
 
-    `name` is "validation_loss", or "best_head" for 1 - the candidate accuracy of the best attention head, that is, the
-    share of items in which the head's strongest candidate is the antecedent.
+    `name` is "validation_loss", or "best_head" for the error rate of the best attention head: the share of items in
+    which the head's strongest candidate is not the antecedent.
 
     Raises:
         UserError: the objective was not measured, or the run has no training record.

@@ -120,7 +120,7 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """Locate the edit point of the block with the index `number`: the operations whose values equal the block's map."""
+    """Locate the softmax and the product of block `number`: the operations with the weights of its attention map."""
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)

@@ -220,7 +220,7 @@ class _Operations(SingleOperations):  # type: ignore[no-untyped-call]
             self.observation.mixings.append(mixing)
 
     def _is_of_a_softmax(self, factor: Tensor) -> bool:
-        """Return whether a factor is the output of an earlier softmax, possibly without its first or last column."""
+        """Return whether a matrix is the output of an earlier softmax, possibly without its first or last column."""
         count, columns = factor.numel() // factor.shape[-1], factor.shape[-1]
         return any(
             part.shape == (count, columns)

@@ -92,7 +92,7 @@ class Probe:
         If no attention implementation returns them, weights are recorded where the model multiplies them by the values.
 
         Raises:
-            UserError: no method passes the test, the model cannot process the probe, or a forward pass changes
+            UserError: no method passes the test, the model cannot process the trial text, or a forward pass changes
                 parameters of the model; the message names the family and the reason.
         """
         own = self._own_mixings()
