@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tiny import TEXTS, tiny, transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 import anaphora
 from anaphora.base.errors import UserError
@@ -79,6 +79,16 @@ def test_a_blank_before_a_character_is_no_part_of_it(kind: str) -> None:
         piece: 1 for piece in pieces if piece != "小"
     }
     assert len(pieces["小"]) == 2
+
+
+def test_a_token_of_blanks_has_a_name_that_can_be_seen() -> None:
+    names = ("<unk>", "met", "\n", "\t", " ")
+    backend = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, "<unk>"))
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"\s"), "isolated")
+    tokens = TextReader(transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")).read(
+        "met\nmet\tmet met"
+    )
+    assert tokens.special == ("\\n", "\\t", "▁")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -90,7 +90,7 @@ class TextReader:
             raise UserError(N_("text: it is empty"))
         if second is not None:
             self._check_pair(second, owners, 1 in filled)
-        special = tuple(name for name, (start, end) in zip(names, spans, strict=True) if start == end)
+        special = tuple(_visible_name(name) for name, (start, end) in zip(names, spans, strict=True) if start == end)
         unread = unread_spans(text, ids, spans, self._unknown)
         types = tuple(encoding.get("token_type_ids", ()))
         if second is None and not any(types):  # models assume zeros if there are no types
@@ -138,6 +138,12 @@ class TextReader:
         if left >= right or token in self._blanks:
             return (0, 0)
         return (left, right)
+
+
+def _visible_name(token: str) -> str:
+    """Return the name of a token with escapes for line breaks and tabs; if it has only spaces, "▁" replaces them."""
+    shown = token.replace(" ", "▁") if token.isspace() else token
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in shown)
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
