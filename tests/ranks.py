@@ -64,6 +64,7 @@ def _train(variables: dict[str, str], config: Any, signal_at_step_5: int | None,
 
     from anaphora.base.errors import UserError
     from anaphora.runs.directory import training_record
+    from anaphora.runs.processes import Terminated
     from anaphora.training.run import train
 
     torch.set_num_threads(1)
@@ -73,6 +74,8 @@ def _train(variables: dict[str, str], config: Any, signal_at_step_5: int | None,
         end = f"{training_record(train(config))['steps']} steps"
     except UserError as error:
         end = str(error)
+    except Terminated:
+        end = "terminated"
     except KeyboardInterrupt:
         end = "stopped"
     except RuntimeError:

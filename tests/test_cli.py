@@ -266,27 +266,30 @@ def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == "stopped; what is written is whole\n"
 
 
-def test_sigterm_ends_with_143_and_one_line_unless_it_is_handled(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_termination_ends_with_one_line_unless_it_is_handled(
+    number: signal.Signals, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     cleaned: list[str] = []
 
     def work() -> None:
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
             time.sleep(10)
         finally:
             cleaned.append("up")
 
     with pytest.raises(SystemExit) as left, user_errors_exit(), user_errors_exit():
         work()
-    assert (left.value.code, cleaned) == (143, ["up"])
+    assert (left.value.code, cleaned) == (status, ["up"])
     assert capsys.readouterr().err == "stopped; what is written is whole\n"
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    assert signal.getsignal(number) is signal.SIG_DFL
+    before = signal.signal(number, signal.SIG_IGN)
     try:
         with user_errors_exit():
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)
 
 
 IMPORTS = """

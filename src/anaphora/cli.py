@@ -39,7 +39,7 @@ from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import VARIABLE, _, environment_language
 from anaphora.runs.machine import keep_few_kernels, wait_briefly
 from anaphora.runs.presence import refuse_missing, say_which_run
-from anaphora.runs.processes import Terminated, sigterm_raises, started_processes, until_requeued
+from anaphora.runs.processes import Terminated, started_processes, termination_raises, until_requeued
 from anaphora.runs.warm_start import with_start_model
 from anaphora.settings import help as help_texts
 from anaphora.settings.arguments import CONFIGS, default_groups, settings_and_options, settings_from
@@ -328,10 +328,10 @@ def user_errors_exit() -> Iterator[None]:
     """End the process with a one-line message after an error in the `with` block, but raise errors that point to a bug.
 
     The exit status is 2 for a user error, a full disk or lack of memory, 1 if runs failed, 130 for an interrupt, 143
-    for SIGTERM, and 141, without a message, for a closed pipe.
+    for SIGTERM, 129 for SIGHUP, and 141, without a message, for a closed pipe.
     """
     try:
-        with sigterm_raises():
+        with termination_raises():
             yield
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -358,7 +358,7 @@ def user_errors_exit() -> Iterator[None]:
         sys.exit(report_error(UserError(_OUT_OF_MEMORY)))
     except KeyboardInterrupt as stop:
         print(_("stopped; what is written is whole"), file=sys.stderr)
-        sys.exit(128 + (signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT))
+        sys.exit(128 + (stop.number if isinstance(stop, Terminated) else signal.SIGINT))
 
 
 def _user_errors() -> tuple[type[Exception], ...]:

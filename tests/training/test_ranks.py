@@ -70,8 +70,9 @@ def test_a_killed_process_ends_the_others_and_the_run_resumes_on_two_or_on_one(
     assert max(difference(broken, alone), difference(copy, alone)) < 1e-6
 
 
-def test_a_signal_to_one_process_stops_all_at_the_same_step(tiny: Tiny, tmp_path: Path) -> None:
-    assert train_on(2, tiny(tmp_path, *MUON), signal.SIGTERM) == ["stopped"] * 2
+@pytest.mark.parametrize(("number", "end"), [(signal.SIGTERM, "terminated"), (signal.SIGINT, "stopped")])
+def test_a_signal_to_one_process_stops_all_at_the_same_step(number: int, end: str, tiny: Tiny, tmp_path: Path) -> None:
+    assert train_on(2, tiny(tmp_path, *MUON), number) == [end] * 2
 
 
 def test_a_run_killed_after_its_last_validation_is_ended_by_one_of_two_processes(

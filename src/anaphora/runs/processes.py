@@ -1,4 +1,4 @@
-"""Processes of distributed training, requeueing of preempted jobs, and clean-up of a command that receives SIGTERM.
+"""Processes of distributed training, requeueing of preempted jobs, and clean-up of a command that is terminated.
 
 Importing this module does not import torch.
 """
@@ -92,22 +92,33 @@ def until_requeued() -> Iterator[None]:
 
 
 class Terminated(KeyboardInterrupt):
-    """Exception for SIGTERM; as a KeyboardInterrupt, it makes a command clean up as after Ctrl-C."""
+    """Exception for SIGTERM or SIGHUP; as a KeyboardInterrupt, it makes a command clean up as after Ctrl-C.
+
+    Attributes:
+        number: number of the signal.
+    """
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__()
+        self.number = number
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    raise Terminated
+def _terminate(number: int, _frame: FrameType | None) -> None:
+    raise Terminated(number)
 
 
 @contextlib.contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """Raise `Terminated` at SIGTERM in the `with` block, unless another handler is set or the signal is ignored."""
+def termination_raises() -> Iterator[None]:
+    """Raise `Terminated` at SIGTERM and SIGHUP in the `with` block; leave signals with another handler as they are.
+
+    A signal may also be ignored, as SIGHUP is under `nohup`.
+    """
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminate)
+    free = [each for each in (signal.SIGTERM, signal.SIGHUP) if is_main and signal.getsignal(each) is signal.SIG_DFL]
+    for number in free:
+        signal.signal(number, _terminate)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in free:
+            signal.signal(number, signal.SIG_DFL)

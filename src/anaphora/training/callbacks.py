@@ -69,17 +69,17 @@ class StopTogether(lightning.Callback):
     """Callback that stops all ranks at the same step after any rank has received SIGTERM or SIGINT.
 
     Lightning's handler communicates with the other ranks from inside the signal handler, possibly while gradients are
-    being reduced. This one only sets `TrainingModule.stop_requested`, which the ranks exchange at every step. A second
+    being reduced. This one only sets `TrainingModule.stop_signal`, which the ranks exchange at every step. A second
     signal stops the process at once.
     """
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
 
-        def note(_number: int, _frame: FrameType | None) -> None:
-            if module.stop_requested:
+        def note(number: int, _frame: FrameType | None) -> None:
+            if module.stop_signal is not None:
                 raise KeyboardInterrupt
-            module.stop_requested = True
+            module.stop_signal = number
 
         # This must happen after Lightning has set its own handlers.
         for number in (signal.SIGTERM, signal.SIGINT):

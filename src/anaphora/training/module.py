@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from typing import Any
 
 import pytorch_lightning as lightning
@@ -13,6 +14,7 @@ from anaphora.base.batch import Batch
 from anaphora.base.errors import UserError
 from anaphora.model.prediction import EncoderOutput, candidate_masses, full_precision, group_mean
 from anaphora.model.pronoun_model import PronounModel
+from anaphora.runs.processes import Terminated
 from anaphora.settings.training import Optimizer, Task
 from anaphora.training.losses import PARTS, Losses, losses, token_loss
 from anaphora.training.optimizer import build_optimizer, learning_rate_schedule
@@ -35,7 +37,7 @@ class TrainingModule(lightning.LightningModule):
             clipping and the highest learning rate; with `optimizer.value_curriculum`, also `Encoder.hidden_share`.
         predictions: predictions of the last validation on rank 0. None on other ranks, before the first validation, and
             for a model without a prediction head.
-        stop_requested: whether this process has received a signal to stop; all ranks then stop at the next step.
+        stop_signal: number of the signal to stop that this process has received; all ranks then stop at the next step.
     """
 
     def __init__(self, model: PronounModel, task: Task, optimizer: Optimizer, seed: int) -> None:
@@ -46,7 +48,7 @@ class TrainingModule(lightning.LightningModule):
         self.seed = seed
         self.step_metrics: dict[str, Tensor | float] = {}
         self.predictions: ValidationPredictions | None = None
-        self.stop_requested = False
+        self.stop_signal: int | None = None
         self._sums: dict[str, Tensor] = {}
         self._collected: dict[str, list[Tensor]] = {}
 
@@ -65,11 +67,15 @@ class TrainingModule(lightning.LightningModule):
         return step_losses.total
 
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
-        """Return the losses of the whole batch; raise KeyboardInterrupt on all ranks if one has received a signal."""
+        """Return the losses of the whole batch.
+
+        If a rank has received a signal, raise KeyboardInterrupt on all ranks; its subclass `Terminated` for SIGTERM.
+        """
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
-        stop, total, *parts = mean_over_ranks([self.stop_requested, own.total.detach(), *shares])
+        signals = [self.stop_signal is not None, self.stop_signal == signal.SIGTERM]
+        stop, is_termination, total, *parts = mean_over_ranks([*signals, own.total.detach(), *shares])
         if stop:
-            raise KeyboardInterrupt
+            raise Terminated if is_termination else KeyboardInterrupt
         of_all = {name: part for name, part in zip(PARTS, parts, strict=True) if part or name in own.parts}
         return Losses(total, of_all)
 

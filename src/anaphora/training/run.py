@@ -236,7 +236,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
         raise UserError(f"{error}; {history.keep_diverged_weights()}") from None
     except SystemExit as left:
         # Lightning turns an interrupt into an exit.
-        raise (Terminated if isinstance(left.__context__, Terminated) else KeyboardInterrupt) from None
+        raise (left.__context__ if isinstance(left.__context__, Terminated) else KeyboardInterrupt()) from None
     return layout.directory
 
 
