@@ -17,9 +17,9 @@ from anaphora.analysis.evidence.comparison import compare_runs
 from anaphora.analysis.evidence.evidence import Evidence
 from anaphora.base.translation import spoken_in
 from anaphora.report.figures.maps import QuadCell, pronoun_row_figure
-from anaphora.report.page.elements import FigureElement, ReportRun
+from anaphora.report.page.elements import FigureElement, ReportRun, TableElement
 from anaphora.report.page.explorer import attention_entry
-from anaphora.report.page.offline import with_languages
+from anaphora.report.page.offline import template_environment, with_languages
 from anaphora.report.page.sections.heads import quads_section
 from anaphora.report.page.write import inline_figure, write_attention_page, write_report
 
@@ -209,6 +209,13 @@ def test_words_of_the_other_language_in_a_sentence_of_the_page_are_marked(
 ) -> None:
     with spoken_in(language):
         assert with_languages(sentence) == marked.replace("'", '"')
+
+
+def test_chinese_words_in_a_table_of_an_english_page_are_marked() -> None:
+    element = TableElement(title="From 她", columns=["from", "to 小红"], rows=[["她", "0.5"]])
+    module = template_environment().get_template("elements.html.j2").module
+    marked = re.findall(r'<span lang="zh">([^<]*)', str(vars(module)["table"](element)))
+    assert marked == ["她", "小红", "她"]
 
 
 def test_chinese_words_in_a_figure_of_an_english_page_are_marked() -> None:

@@ -92,6 +92,7 @@ def test_while_training_goes_on_a_reader_can_keep_the_page_and_hears_what_is_sha
     page._write()
     html = (tmp_path / PAGE).read_text(encoding="utf-8")
     assert re.findall(r'<span class="visually-hidden"> (\d+) %</span>', html) == ["71", "26"] * 4
+    assert html.count('answer: <span lang="en">Anna</span>, right') == 4
     assert '<noscript><meta http-equiv="refresh"' in html
     assert 'type="checkbox" id="again" checked' in html and "if (again.checked) location.reload()" in html
     colours = re.findall(r'style="background: (#\w{6}); color: (#\w{6})"', html)
