@@ -192,24 +192,19 @@ def claimed(
         notes.append(note.format(folder=folder, files=", ".join(unknown)))
     for note in notes:
         say(note)
-    if stored != stored | new:
-        _write_record(folder, stored | new)
+    record = dict(sorted((stored | new).items()))  # in an order that does not depend on what was written first
+    if stored != record:
+        write_json(folder / WRITTEN, record)
     times = {result: _written_at(folder / result) for result in new}
     try:
         yield
     except BaseException:
-        untouched = {result for result in new if _written_at(folder / result) == times[result]}
-        kept = stored | {result: now for result, now in new.items() if result not in untouched}
+        kept = stored | {result: now for result, now in new.items() if _written_at(folder / result) != times[result]}
         if not kept:
             (folder / WRITTEN).unlink(missing_ok=True)
-        elif kept != stored | new:
-            _write_record(folder, kept)
+        elif kept != record:
+            write_json(folder / WRITTEN, dict(sorted(kept.items())))
         raise
-
-
-def _write_record(folder: Path, record: Mapping[str, Any]) -> None:
-    """Write the record in the order of the results' names, so that it does not depend on which was written first."""
-    write_json(folder / WRITTEN, dict(sorted(record.items())))
 
 
 def _added(before: Any, now: Any) -> list[str] | None:
