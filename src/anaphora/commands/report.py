@@ -198,7 +198,7 @@ def page_results(folder: Path, runs: Sequence[Run], settings: Report) -> dict[st
 
 
 def compare(runs: Sequence[str], settings: Report) -> Path:
-    """Print the median, lowest and highest value of every stored score over several runs; return the path of the CSV.
+    """Print the median, minimum and maximum of every stored score over runs; write them as CSV and return its path.
 
     Raises:
         UserError: there are fewer than two runs, a run has not been scored on the split, no run has scores of items

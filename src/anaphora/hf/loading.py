@@ -179,7 +179,7 @@ def _no_weights_error(folder: Path, title: str) -> UserError:
 
 
 def _check_files(folder: Path, title: str) -> None:
-    """Raise UserError if a model's weights or a file of its tokenizer are missing, damaged or a Git LFS pointer."""
+    """Raise UserError if a model's weights are missing, or a file in its folder is damaged or a Git LFS pointer."""
     if not (folder / WEIGHTS).exists() and not (folder / INDEX).exists():
         raise _no_weights_error(folder, title)
     for path in sorted(path for path in folder.iterdir() if path.is_file()):

@@ -254,7 +254,7 @@ def _indices_by_row(queries: Queries, within: Tensor, most: int, batch: int) -> 
 
 
 class SharedQueryKey(Attention):
-    """Attention with one projection for both queries and keys, so that dot products are symmetric without positions."""
+    """Attention with one projection for both queries and keys, so that their dot products, unrotated, are symmetric."""
 
     projections = ("query", "value", "output")
 

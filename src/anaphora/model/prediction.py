@@ -93,7 +93,7 @@ class PredictionHead(nn.Module):
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return indices, (P,), among all R * T tokens of the hidden states that the prediction head needs."""
+        """Return tensors of indices, (P,) each, of the tokens, among all R * T, whose hidden states the head needs."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:

@@ -60,9 +60,9 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     this split.
 
     Raises:
-        UserError: the training or development split is empty; there are fewer than two labels to predict; a text with a
-            label has more tokens than the model allows; or no token of the development split is masked, so that no
-            validation loss can select the best weights. Also the errors of `store.load` and `EncodedTexts`.
+        UserError: the training or development split is empty; there are fewer than two labels to predict, or a labelled
+            development or test text is too long for the model; or no token of the development split is masked, so that
+            no validation loss can select the best weights. Also the errors of `store.load` and `EncodedTexts`.
     """
     corpus = load_corpus(config.data)
     training, development = (
