@@ -62,6 +62,9 @@ def test_an_answer_is_printed_with_its_probabilities() -> None:
     answer = PronounAnswer("Anna met Tom before she went to the park.", "she", both, none_of_them=0.0)
     assert str(answer) == "she: Tom 0.25, Anna 0.70"
     assert str(replace(answer, none_of_them=0.049)) == "she: Tom 0.25, Anna 0.70, none of them 0.05"
+    twice = (CandidateProbability("Anna", (0, 4), 0.25), CandidateProbability("Anna", (9, 13), 0.75))
+    answer = PronounAnswer("Anna met Anna before she went.", "she", twice, none_of_them=0.0)
+    assert str(answer) == "she: Anna:1 0.25, Anna:2 0.75"
 
 
 def test_words_that_the_vocabulary_lacks_are_named(run: OpenRun) -> None:

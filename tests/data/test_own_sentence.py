@@ -9,7 +9,7 @@ from anaphora.api.row import positions_of
 from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.data.example import shared_questions
-from anaphora.data.own_sentence import example_from_query, find_span
+from anaphora.data.own_sentence import distinct_names, example_from_query, find_span
 from anaphora.runs.directory import Run
 
 ENGLISH = "Anna told the other woman that she had won."
@@ -27,6 +27,14 @@ def test_a_name_is_not_taken_for_a_word_without_its_capital() -> None:
     assert example.candidates == (((7, 11),), ((22, 26),))
     assert find_span("The man saw the man.", "the man", "candidates") == (0, 7)
     assert find_span("Was it Élodie? élodie!", "E\u0301LODIE", "candidates") == (7, 13)
+
+
+def test_candidates_of_the_same_words_are_named_by_their_number_as_settings_are() -> None:
+    text = "The dog saw a dog and a dogfish when the Dog barked."
+    dogs = [find_span(text, f"dog:{number}", "candidates") for number in (1, 2, 3)]
+    assert distinct_names(text, [dogs[0], dogs[1], (24, 31)]) == ["dog:1", "dog:2", "dogfish"]
+    assert distinct_names(text, [dogs[0], dogs[2]]) == ["dog", "Dog"]
+    assert distinct_names(text, [dogs[0], (24, 27)]) == ["dog:1", "24:27"]  # a part of a word
 
 
 def test_blanks_and_apostrophes_match_in_every_form() -> None:

@@ -25,6 +25,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import _, pgettext, spoken_in
 from anaphora.data.example import Example, overlapping
+from anaphora.data.own_sentence import distinct_names
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import with_own_words
 
@@ -273,11 +274,10 @@ class SentenceAttention:
         rows: list[list[str]] = []
         names: list[str] = []
         if self.example is not None and (candidates := self.example.candidates):
-            names = [self.example.words(number) for number in range(len(candidates))]
+            names = distinct_names(self.text, [mentions[0] for mentions in candidates])
             last = max(index for index, (start, end) in enumerate(self.spans) if start < end)
-            start, end = self.example.pronoun
-            pronoun = overlapping(self.spans, (start, end))
-            for word, attending in ((self.text[start:end], pronoun), (self.words[last], [last])):
+            pronoun = overlapping(self.spans, self.example.pronoun)
+            for word, attending in ((self.text[slice(*self.example.pronoun)], pronoun), (self.words[last], [last])):
                 heaviest = [self._ranked(attending, overlapping(self.spans, spans[0]))[0] for spans in candidates]
                 cells = [f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else hidden for one in heaviest]
                 rows.append([word, *cells])

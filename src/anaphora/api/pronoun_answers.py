@@ -25,7 +25,7 @@ from anaphora.base.device import Device
 from anaphora.base.errors import UserError
 from anaphora.base.language import split_names
 from anaphora.data.example import Example, Span
-from anaphora.data.own_sentence import example_from_query, find_span
+from anaphora.data.own_sentence import distinct_names, example_from_query, find_span
 from anaphora.data.tokens.words import unknown_words
 from anaphora.report.page.answer_notes import answer_phrases, quoted_words
 from anaphora.runs.directory import Run
@@ -82,7 +82,8 @@ class PronounAnswer:
     def __str__(self) -> str:
         """Return the pronoun and the probabilities, such as "she: sister 0.98, uncle 0.02"."""
         phrases = answer_phrases()
-        shares = [f"{one.words} {one.probability:.2f}" for one in self.candidates]
+        names = distinct_names(self.text, [one.span for one in self.candidates])
+        shares = [f"{name} {one.probability:.2f}" for name, one in zip(names, self.candidates, strict=True)]
         if self.none_of_them:
             shares.append(f"{phrases['none']} {self.none_of_them:.2f}")
         return f"{self.pronoun}: {phrases['comma'].join(shares)}"

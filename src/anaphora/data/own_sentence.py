@@ -280,6 +280,23 @@ def written_span(text: str, span: Span) -> str:
     return written
 
 
+def numbered_words(text: str, span: Span) -> str:
+    """Return the words of a span as `find_span` reads them: "dog", or "dog:2" for the second "dog", ignoring case."""
+    words = text[slice(*span)]
+    spans = list(occurrences_in_any_case(words, text))
+    if span not in spans:  # part of a word
+        return written_span(text, span)
+    return words if len(spans) == 1 else f"{words}:{spans.index(span) + 1}"
+
+
+def distinct_names(text: str, spans: Sequence[Span]) -> list[str]:
+    """Return the words of each span; `numbered_words` if several of these spans have the same words."""
+    names = [text[slice(*span)] for span in spans]
+    return [
+        numbered_words(text, span) if names.count(name) > 1 else name for name, span in zip(names, spans, strict=True)
+    ]
+
+
 def occurrences_in_any_case(words: str, text: str) -> Iterator[Span]:
     """Yield the spans of all whole-word, case-insensitive occurrences of words in a text.
 

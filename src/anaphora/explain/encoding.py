@@ -19,7 +19,7 @@ from anaphora.base.language import language_of
 from anaphora.base.translation import _, pgettext, spoken_language
 from anaphora.data.batches.batching import encode_plain_text, single_batch
 from anaphora.data.example import Example
-from anaphora.data.own_sentence import find_span, last_pronoun
+from anaphora.data.own_sentence import distinct_names, find_span, last_pronoun
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import unknown_words
 from anaphora.explain.block import BlockSteps
@@ -144,6 +144,8 @@ def _units(
     """Return the label and the token indices of each unit that a summary lists: word, mention or special token."""
     mentions = [mention for candidate in query.example.candidates for mention in candidate] if query.example else []
     mention_of = {token: number for number, mention in enumerate(mentions) for token in tokens.covering(mention)}
+    names = distinct_names(query.text, mentions)
+    repeated = {("mention", n): name for n, name in enumerate(names) if name != query.text[slice(*mentions[n])]}
     units: dict[tuple[str, int], list[int]] = {}
     for token, word in enumerate(tokens.words):
         unit = (
@@ -152,12 +154,15 @@ def _units(
         units.setdefault(unit, []).append(token)
     return tuple(
         (
-            labels[members[0]]
-            if len(members) == 1
-            else query.text[tokens.spans[members[0]][0] : tokens.spans[members[-1]][1]],
+            repeated.get(unit)
+            or (
+                labels[members[0]]
+                if len(members) == 1
+                else query.text[tokens.spans[members[0]][0] : tokens.spans[members[-1]][1]]
+            ),
             tuple(members),
         )
-        for members in units.values()
+        for unit, members in units.items()
     )
 
 
@@ -180,7 +185,7 @@ def _chosen_head_note(
     """Return a note for the reader on whether the explained head attends most to the model's answer."""
     weights = next(step for step in steps if step.name == "weights").result.values
     row = weights[tokens.covering(example.pronoun)].mean(axis=0)
-    names = [example.words(number) for number in range(len(example.candidates))]
+    names = distinct_names(example.text, [mentions[0] for mentions in example.candidates])
     sums = [float(sum(row[tokens.covering(mention)].sum() for mention in mentions)) for mentions in example.candidates]
     return head_note(*head, names, sums, shares, training)
 
@@ -331,7 +336,7 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
 
 def _answer(model: PronounModel, batch: Batch, example: Example, temperature: float) -> Step:
     scores = model.prediction_head.scores(model(batch), batch)
-    names = [example.words(index) for index in range(len(example.candidates))]
+    names = distinct_names(example.text, [mentions[0] for mentions in example.candidates])
     answers = scores[:, : len(names)]
     if bool(scores[0, -1].isfinite()):
         answers = torch.cat((answers, scores[:, -1:]), dim=1)

@@ -579,8 +579,11 @@ def test_the_page_calls_no_answer_of_a_tie_the_answer(settings: Callable[..., An
     body = """
       await type("Anna met Anna before she was tired.");
       for (const one of words().filter((one) => one.textContent === "Anna")) await click(one);
-      return [at("answers").querySelectorAll(".best").length, at("differ").textContent];
+      const names = [...at("answers").querySelectorAll("th[scope=row]")].map((one) => one.textContent);
+      return [at("answers").querySelectorAll(".best").length, at("differ").textContent, names];
     """
-    best, compared = use(random_run(settings), body, tmp_path)  # the prediction of a word gives both Annas one score
-    assert best == 2, compared
-    assert "the answer is a tie between “Anna”, “Anna”." in compared
+    best, compared, names = use(
+        random_run(settings), body, tmp_path
+    )  # the prediction of a word gives both Annas one score
+    assert best == 2 and names[:2] == ["Anna:1", "Anna:2"], compared
+    assert "the answer is a tie between “Anna:1”, “Anna:2”." in compared

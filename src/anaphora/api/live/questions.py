@@ -25,7 +25,7 @@ from anaphora.api.runs import OpenRun
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_, _
 from anaphora.data.example import Example, Span, overlapping
-from anaphora.data.own_sentence import optional_example
+from anaphora.data.own_sentence import distinct_names, optional_example
 from anaphora.data.tokens.tokenizer import TokenizedText
 from anaphora.data.tokens.words import UnknownWords, unknown_words
 from anaphora.report.page.answer_notes import head_note, too_few_note, unknown_note, unread_note
@@ -168,7 +168,10 @@ def _run_reply(
         if not is_readable or not example.candidates or count < 2 or not answers_pronouns(prediction):
             return maps, None
         answer = model.answers([example])[0]
-    shares: list[dict[str, Any]] = [{"candidate": one.words, "share": one.probability} for one in answer.candidates]
+    names = distinct_names(question.text, [one.span for one in answer.candidates])
+    shares: list[dict[str, Any]] = [
+        {"candidate": name, "share": one.probability} for name, one in zip(names, answer.candidates, strict=True)
+    ]
     if answer.none_of_them > 0:
         shares.append({"candidate": None, "share": answer.none_of_them})
     return maps, shares
@@ -202,7 +205,7 @@ def _notes(
             sum(float(row[overlapping(spans, mention)].sum()) for mention in mentions)
             for mentions in example.candidates
         ]
-        names = [example.words(number) for number in range(len(weights))]
+        names = distinct_names(question.text, [mentions[0] for mentions in example.candidates])
         shares = [answer["share"] for answer in answers]
         training = model.run.config.head_training(head.layer, head.head)
         notes.append(head_note(head.layer, head.head, names, weights, shares, training))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from anaphora.analysis.scores.heads import TIE
 from anaphora.base.translation import N_, _
 from anaphora.data.example import Span
-from anaphora.data.own_sentence import occurrences_in_any_case, third_person_pronouns
+from anaphora.data.own_sentence import numbered_words, third_person_pronouns
 from anaphora.data.tokens.words import UnknownWords
 from anaphora.report.wording import translated
 
@@ -117,7 +117,7 @@ def pronoun_note(text: str, pronoun: Span) -> str | None:
     if not others:
         return None
     return _("Of {count} pronouns the last one, “{pronoun}”, is asked about; pronoun={other} chooses another.").format(
-        count=len(others) + 1, pronoun=text[slice(*pronoun)], other=_pronoun_setting(text, others[-1])
+        count=len(others) + 1, pronoun=text[slice(*pronoun)], other=numbered_words(text, others[-1])
     )
 
 
@@ -129,10 +129,3 @@ def no_pronoun_note() -> str:
 def too_few_note(pronoun: str) -> str:
     """Return a hint for a sentence with too few candidates for an answer."""
     return answer_phrases()["too_few"].format(pronoun=f"“{pronoun}”")
-
-
-def _pronoun_setting(text: str, span: Span) -> str:
-    """Return the value of the setting `pronoun` for a span: "she", or "she:2" for the second "she", ignoring case."""
-    word = text[slice(*span)]
-    spans = list(occurrences_in_any_case(word, text))
-    return word if len(spans) == 1 else f"{word}:{spans.index(span) + 1}"

@@ -51,6 +51,10 @@
   const isUnread = (unit) => read.unread.some(([start, end]) => start < read.units[unit].end && read.units[unit].start < end);
   const isWord = (unit) => /[\p{L}\p{N}]/u.test(read.units[unit].label) && read.units[unit].start < read.units[unit].end;
   const textOf = (units) => read.characters.slice(...spanOf(units)).join("");
+  function namesOf(lists) { // candidates with the same words have their numbers, as "dog:2" for the second "dog"
+    const names = lists.map(textOf), until = (units) => read.characters.slice(0, spanOf(units)[1]).join("");
+    return names.map((name, place) => names.indexOf(name) === names.lastIndexOf(name) ? name : `${name}:${until(lists[place]).split(name).length - 1}`);
+  }
   function candidates() { // neighbouring marked words are one name
     const lists = [], label = (unit) => read.units[unit].label;
     for (const unit of [...marked].sort((a, b) => a - b)) {
@@ -214,7 +218,7 @@
     at("differ").replaceChildren(...spoken(isShown ? compared(lists) : ""));
     at("answer").hidden = !isShown;
     if (!isShown) return box.replaceChildren();
-    const names = lists.map(textOf), columns = edited ? [plain, edited] : [plain];
+    const names = namesOf(lists), columns = edited ? [plain, edited] : [plain];
     if (data.shape.prediction.none_of_them) names.push(say("none"));
     const table = element("table"), head = element("tr"), top = element("thead"), body = element("tbody");
     head.append(...["candidate", "before", ...(edited ? ["after"] : [])].map((name) => heading("col", say(name))));
@@ -247,9 +251,9 @@
     const head = chosen ?? selected, { shares } = shown(), weights = lists.map((units) => weightOn(units, head));
     const answers = bestAnswers(shares.slice(0, lists.length + Boolean(data.shape.prediction.none_of_them)));
     const training = data.training[head.layer][head.head], pointed = best(weights), tied = tiedWithBest(lists, weights);
-    const name = tied.length > 1 ? "tied" : weights[pointed] < data.least ? "nowhere" : answers.length > 1 ? "undecided" : answers[0] === pointed ? "agree" : "differ";
-    const values = { layer: head.layer, head: head.head, pointed: tied.map((units) => quoted(textOf(units))).join(say("comma")),
-      weight: share(weights[pointed]), answer: answers.map((place) => place < lists.length ? quoted(textOf(lists[place])) : say("none")).join(say("comma")) };
+    const names = namesOf(lists), name = tied.length > 1 ? "tied" : weights[pointed] < data.least ? "nowhere" : answers.length > 1 ? "undecided" : answers[0] === pointed ? "agree" : "differ";
+    const values = { layer: head.layer, head: head.head, pointed: tied.map((units) => quoted(names[lists.indexOf(units)])).join(say("comma")),
+      weight: share(weights[pointed]), answer: answers.map((place) => place < lists.length ? quoted(names[place]) : say("none")).join(say("comma")) };
     return say(name, values) + (training ? say(training) : "") + (chosen ? "" : say("no_head"));
   }
 
