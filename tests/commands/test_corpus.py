@@ -210,6 +210,20 @@ def test_rows_that_mark_no_pronoun_are_counted_unless_most_do(script: Callable[.
         assert (note in done.out) is said
 
 
+@pytest.mark.parametrize(("marked", "span", "counted"), [("他", (5, 6), True), ("他自己", (10, 13), False)])
+def test_a_part_of_other_is_no_chinese_pronoun_and_he_himself_is_one(
+    marked: str, span: tuple[int, int], counted: bool, script: Callable[..., Any], tmp_path: Path
+) -> None:
+    row = {"language": "zh", "candidates": [[0, 2]], "antecedents": [0], "split": "train"}
+    text = "小明知道其他人说，他他自己来了。"
+    assert text[slice(*span)] == marked
+    rows = [{**row, "text": text, "pronoun": each} for each in (span, (9, 10), (9, 10))]
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    printed = script("corpus", "data=jsonl", f"data.path={path}").out
+    assert ("no pronoun is marked in 1 of 3 items" in printed) is counted
+
+
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:
     printed = described(DPR)
     header = printed[: printed.index("train")]

@@ -178,6 +178,13 @@ def test_without_parts_of_speech_pronouns_are_known_by_the_word_and_nothing_else
     assert [(one.pronoun, one.candidates) for one in tagged] == [(one.pronoun, one.candidates) for one in untagged]
 
 
+@pytest.mark.parametrize("word", ["this DT", "that DT", "who WP", "whose WP$", "which WDT", "all DT"])
+def test_pronouns_with_the_tag_of_a_determiner_or_question_word_are_pronouns(word: str, path: Path) -> None:
+    path.write_text(document((*ENGLISH, f"Bell NNP (1) | saw VBD - | {word} (1)")))
+    forms = [one.factors["form"] for one in everything(conll2012.read(settings(path))[0])]
+    assert forms[-1] == ("nominal" if word == "all DT" else "pronoun")
+
+
 def test_where_some_words_have_tags_the_others_alone_are_unknown(path: Path) -> None:
     path.write_text(document((*ENGLISH, "Bell NNP (1) | saw VBD - | Tom - (2) | . . -", "he - (2) | ran VBD -")))
     forms = [one.factors["form"] for one in everything(conll2012.read(settings(path))[0])]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from anaphora.base.language import WIDE_CHARACTER
 from anaphora.base.translation import N_
+from anaphora.data.own_sentence import third_person_pronouns
 
 if TYPE_CHECKING:
     from anaphora.data.example import Example
@@ -34,6 +35,7 @@ def word_set(words: str) -> frozenset[str]:
 
 
 _PRONOUN_TAGS = word_set("PRP PRP$ PN PRON")
+_TAGS_OF_SOME_PRONOUNS = word_set("DT WDT WP WP$")  # of "this" and "who", but also of determiners
 _PROPER_NOUN_TAGS = word_set("NNP NNPS NR NR-SHORT PROPN")
 _NOUN_TAGS = _PRONOUN_TAGS | word_set("NN NN-SHORT NT NT-SHORT NOUN NR NR-SHORT PROPN")
 _LEXICAL_TAGS = (
@@ -60,6 +62,8 @@ _PRONOUNS = {
 """),
 }
 
+_INTENSIFIER = re.compile("(?<=[我你您妳他她它们們])(?:自己|自身|本身|本人)$")  # 他自己, as "himself"
+
 _TRACE = re.compile(r"\*(?:pro|PRO|T|OP|ICH|EXP|RNR|PPA|U|\?)\*(?:-\d+)?|\*-\d+")
 _TRACE_BY_TAG = re.compile(r"(?:0|\*|\*NOT\*)(?:-\d+)?")
 _NO_WORD_TAG = "-NONE-"
@@ -77,19 +81,23 @@ _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
     """Return the class of a word, one of `FORMS`.
 
-    The first known tag decides between "pronoun", "proper" and "nominal". Without one, the class is "pronoun" for a
-    word in the list of pronouns and "unknown" for any other word.
+    The first known tag decides between "pronoun", "proper" and "nominal". Without one, or if a treebank tags some
+    pronouns so ("this" and "who" in the Penn Treebank), the class is "pronoun" for a word in the list of pronouns. Any
+    other word without a known tag is "unknown".
     """
     tag = next((each for each in tags if each in _TAGS), "")
-    if tag:
+    if tag and not (tag in _TAGS_OF_SOME_PRONOUNS and word.lower() in _PRONOUNS[language]):
         return "pronoun" if tag in _PRONOUN_TAGS else "proper" if tag in _PROPER_NOUN_TAGS else "nominal"
     return "pronoun" if word.lower() in _PRONOUNS[language] else UNKNOWN_FORM
 
 
 def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
-    """Return whether a span of a text is a listed Chinese pronoun, and not the 他 of 他们."""
+    """Return whether a span of a text is a listed Chinese pronoun, also with 自己, and not the 他 of 他们 or 其他."""
     start, end = span
-    return text[start:end] in _PRONOUNS["zh"] and text[end : end + 1] not in ("们", "們")
+    form = _INTENSIFIER.sub("", text[start:end])
+    if form not in _PRONOUNS["zh"] or text[end : end + 1] in ("们", "們"):
+        return False
+    return form[0] not in "他她它牠祂佢" or (start, start + len(form)) in third_person_pronouns(text)
 
 
 def without_pronoun(examples: Iterable[Example]) -> list[Example]:
