@@ -30,7 +30,7 @@ def walk_through_calculation(calculation: Calculation, head: int = 0, row: str |
 
     Args:
         head: index of the head whose attention is shown in detail.
-        row: label or index of the query token whose attention row is highlighted; None for that of the calculation.
+        row: label or index of the query token whose attention row is highlighted; by default `calculation.row`.
 
     Raises:
         UserError: the head or row does not exist, or the calculation lists errata for a step that does not exist.

@@ -52,8 +52,8 @@ class SentenceQuery:
 def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row: str | None) -> Walkthrough:
     """Return the walk-through of one head of a trained run, in the language that `spoken_in` has set.
 
-    Layer and head are counted from 0. `row` names the query token whose attention row is highlighted in all steps: a
-    token, a word (which stands for its first token), or a token index from 0; None for the pronoun.
+    Layer and head are counted from 0. `row` names the query token whose attention row is highlighted in all steps. It
+    is a token, a word (which stands for its first token), a token index from 0, or None for the pronoun.
 
     Raises:
         UserError: the layer, head or row does not exist, `row` has several words, the model has no attention, the text
@@ -167,7 +167,7 @@ def _units(
 
 
 def _has_answers(run: Run, example: Example | None) -> bool:
-    """Return whether the run can give at least two answers to an example, of which one may be "none of them"."""
+    """Return whether the run can choose between at least two answers to an example; "none of them" is an answer."""
     prediction = run.config.task.prediction
     if example is None or not example.candidates or isinstance(prediction, NoPrediction | Label):
         return False
@@ -191,7 +191,7 @@ def _chosen_head_note(
 
 
 def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | None:
-    """Return a note for the reader on words that a vocabulary of whole words splits into subwords; None without any."""
+    """Return a note for the reader on words that are split into subwords; None if no word is split."""
     subwords: dict[int, list[str]] = {}
     for number, label in zip(tokens.words, labels, strict=True):
         if number >= 0:

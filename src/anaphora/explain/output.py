@@ -189,9 +189,9 @@ def _matrix_table(part: Matrix, row: int, digits: int, width: int, labelled: boo
 
 
 def _visible_indices(count: int, most: int) -> list[int | None]:
-    """Return the indices of the rows or columns to show, if at most `most` of `count` fit.
+    """Return the indices of the rows or columns to show, given that at most `most` of `count` fit.
 
-    If not all fit, the list ends with None, which stands for the rows or columns left out, and the last index.
+    If not all fit, the list ends with None, in place of the omitted rows or columns, and then the last index.
     """
     if count <= most:
         return list(range(count))

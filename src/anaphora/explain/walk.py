@@ -37,7 +37,7 @@ class Matrix:
     weights: bool = False
 
     def of(self, row: int) -> NDArray[np.float64]:
-        """Return the values, (rows, columns); if there is a matrix for each query token, that of the token `row`."""
+        """Return the values, (rows, columns); if each query token has its own matrix, return that of token `row`."""
         chosen: NDArray[np.float64] = self.values[row] if self.values.ndim == 3 else self.values
         return chosen
 

@@ -86,7 +86,7 @@ class Run:
 
     @property
     def files(self) -> RunFiles:
-        """Return the paths of the run's own files: those in `origin`, or in `directory` if `origin` is None.
+        """Return the paths of the run's own files, which are in `origin` or, without an `origin`, in `directory`.
 
         New measurements are always written to `directory`.
         """
@@ -144,10 +144,11 @@ def claimed(
 ) -> Iterator[None]:
     """Check that results may be written to a folder, and record the settings of these results in `written.json`.
 
-    A result replaces only a result with the same settings, unless `overwrite` is set. In a folder that `output` names,
-    a file without a record is not replaced, since it may be somebody's own. A page that lists runs or corpora replaces
-    a page that lists only some of them. A note is printed if such a page, or a result without a record, is replaced. If
-    the `with` block fails, the records of results that it has not written are restored. The caller locks the folder.
+    A result may only replace a result with the same settings, unless `overwrite` is set. A page about several runs or
+    corpora may also replace a page about fewer of them. In a folder that the user has named with `output`, a file
+    without a record is not replaced, since it may be the user's own. Elsewhere, such a file is replaced, and a note
+    is printed. A note is also printed if a page is replaced by one about more runs or corpora. If the `with` block
+    fails, the records of results that it has not written are restored. The caller locks the folder.
 
     Args:
         results: the settings that determine each result, by name; the keys are paths in the folder. A value of the form
@@ -208,7 +209,7 @@ def claimed(
 
 
 def _added(before: Any, now: Any) -> list[str] | None:
-    """Return the entries of the list `now` that `before` lacks; None if `now` lacks an entry, or one is no list.
+    """Return the entries that `now` has in addition to those of `before`; None if `now` does not extend `before`.
 
     Entries of the form "name (digest)" are compared by their digests.
     """

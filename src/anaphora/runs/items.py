@@ -159,7 +159,7 @@ def examples_digest(examples: Iterable[Example | Text]) -> str:
 
 
 class StoredExamples(Sequence[Example]):
-    """Examples of a cached split, or those with the indices `numbers`, decoded together on first access."""
+    """Examples of a cached split, decoded together on first access; only those with the indices `numbers` if given."""
 
     def __init__(self, corpus: Corpus, split: str, numbers: Sequence[int] | None = None) -> None:
         self._corpus, self._split, self._numbers = corpus, split, numbers

@@ -51,8 +51,8 @@ def wait_briefly() -> None:
     """Let waiting OpenMP threads yield the processor sooner; call this before torch is imported.
 
     By default, waiting threads spin for milliseconds, which wastes their cores while they wait for a thread on a busy
-    core. GNU's OpenMP gets 1,000 spins, since on idle cores two threads that never spin are no faster than one; other
-    OpenMP libraries do not spin. A user's own value of OMP_WAIT_POLICY or GOMP_SPINCOUNT is kept.
+    core. With the new setting, they spin 1,000 times in GNU's OpenMP and not at all in other OpenMP libraries. Threads
+    that never spin are slow on idle cores. A user's own value of OMP_WAIT_POLICY or GOMP_SPINCOUNT is kept.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ["OMP_WAIT_POLICY"] = "PASSIVE"

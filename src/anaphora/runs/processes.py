@@ -74,10 +74,10 @@ def _number(environment: Mapping[str, str], name: str, count_name: str) -> int:
 def until_requeued() -> Iterator[None]:
     """Let a preempted submitit job be requeued after the `with` block; do nothing outside submitit.
 
-    Training in the block ends with KeyboardInterrupt in two cases. If submitit has already requeued the job, it has
-    raised SystemExit; this exception is raised again. If Lightning has stopped training at the SIGTERM that precedes a
-    preemption, the job is not yet requeued; this function then waits for `GRACE_SECONDS`, during which submitit (at the
-    next signal) or the cluster can requeue the job.
+    A preempted job leaves the block with KeyboardInterrupt. If the cause is the SystemExit that submitit raises after
+    it has requeued the job, this SystemExit is raised again. Otherwise, the job is not yet requeued, because Lightning
+    has stopped training at the SIGTERM that precedes a preemption. The process then waits for `GRACE_SECONDS`, so that
+    submitit (at the next signal) or the cluster can requeue the job.
     """
     try:
         yield
@@ -109,9 +109,9 @@ def _terminate(number: int, _frame: FrameType | None) -> None:
 
 @contextlib.contextmanager
 def termination_raises() -> Iterator[None]:
-    """Raise `Terminated` at SIGTERM and SIGHUP in the `with` block; leave signals with another handler as they are.
+    """Raise `Terminated` at SIGTERM and SIGHUP in the `with` block.
 
-    A signal may also be ignored, as SIGHUP is under `nohup`.
+    A signal that already has a handler or is ignored, as SIGHUP is under `nohup`, is left as it is.
     """
     is_main = threading.current_thread() is threading.main_thread()
     free = [each for each in (signal.SIGTERM, signal.SIGHUP) if is_main and signal.getsignal(each) is signal.SIG_DFL]

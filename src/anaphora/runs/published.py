@@ -112,9 +112,9 @@ def _without_own_folders(path: str) -> str:
 
 
 def _with_paths(plain: Any, shown: Callable[[str], str], setting: str = "") -> Any:
-    """Apply `shown` to every path in plain settings: a string whose dotted setting name is in `PATHS`.
+    """Apply `shown` to every path in plain settings. A path is a string whose dotted setting name is in `PATHS`.
 
-    `setting` is the dotted name of the setting, or group of settings, whose value is `plain`.
+    `plain` is the value of the setting, or group of settings, with the dotted name `setting`.
     """
     if isinstance(plain, dict):
         return {name: _with_paths(value, shown, f"{setting}.{name}".strip(".")) for name, value in plain.items()}

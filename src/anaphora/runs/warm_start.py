@@ -93,9 +93,9 @@ def with_start_model(config: Config) -> Config:
     or if the run is resumed. A start model on the Hugging Face Hub is downloaded.
 
     Raises:
-        UserError: the start model cannot be found or is damaged; the user has changed settings of the vocabulary, or
-            settings of the model other than dropout rates, or a dropout rate that the start model's kind of attention
-            lacks; or another setting does not fit the start model's encoder.
+        UserError: the start model cannot be found or is damaged; the user has changed settings that the start model
+            determines (the vocabulary, and the model except for dropout rates); the start model's kind of attention
+            lacks a dropout rate that the user has set; or another setting does not fit the start model's encoder.
     """
     if config.start is None or config.resume is not None:
         return config

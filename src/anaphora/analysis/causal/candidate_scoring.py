@@ -74,7 +74,7 @@ class LanguageModel(Protocol):
 
 
 class Target(NamedTuple):
-    """Tokens of one candidate in a scored text, whose log-probabilities give the candidate's score."""
+    """Tokens of a candidate in a scored text; the mean of their log-probabilities is the candidate's score."""
 
     candidate: int  # index of the candidate
     positions: tuple[int, ...]  # positions whose logits predict the tokens
@@ -93,7 +93,7 @@ class ScoredText:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Item, a text with a pronoun and candidates, and the texts from which a language model scores the candidates."""
+    """Item (text, pronoun and candidates), and the texts from which a language model scores the candidates."""
 
     example: Example
     tokens: TokenizedText  # T tokens of the sentence; for a masked language model, the pronoun is masked

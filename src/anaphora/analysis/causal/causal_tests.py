@@ -59,14 +59,14 @@ def one_head_tests_of_run(run: Run, examples: Sequence[Example], head: Head, by:
 def run_subject(run: Run, testable: Sequence[Example]) -> Subject:
     """Wrap a trained run and items as a `Subject`, the model under test in causal tests.
 
-    The run answers by its prediction head or, if this predicts no candidates, by its masked-LM output.
+    Answers come from the run's prediction head, or from its masked-LM output if no prediction head predicts candidates.
 
     Args:
         testable: items, each with an antecedent and another candidate.
 
     Raises:
-        UserError: the run does not predict antecedents; `testable` is empty; or the run answers by its masked-LM
-            output, but needs the pronoun as a second input sequence (`model.second_sequence`).
+        UserError: `testable` is empty, the run does not predict antecedents, or a run that answers by its masked-LM
+            output needs the pronoun as a second input sequence (`model.second_sequence`).
     """
     if reason := why_unanswered(run):
         raise reason
@@ -86,7 +86,7 @@ def why_unanswered(run: Run) -> UserError | None:
 
 
 def testable_items(examples: Sequence[Example]) -> list[Example]:
-    """Return the main items (`Example.is_main`) that have an antecedent and another candidate."""
+    """Return the items of the main results (`Example.is_main`) that have an antecedent and another candidate."""
     return [example for example in examples if example.is_main and reason_to_drop(example) is None]
 
 

@@ -117,8 +117,7 @@ class SentenceEdges:
         Args:
             kind: "gold" (from the pronoun to all antecedents), "distractor" (to the wrong candidate with the largest
                 weight), "cue" (to the cue), "other_keys" (to all tokens except the antecedents'), or a control edge of
-                `MATCHED_EDGES`. There are no "matched_heads" and "matched_distance" edges if the antecedents have more
-                tokens than `free`, and no "matched_heads" edges if there are fewer `others` than `heads`.
+                `MATCHED_EDGES`. The result is empty if there are too few tokens or heads for a control edge.
             heads: heads in which edges are selected.
             others: all heads except `heads`, used for "matched_heads".
         """
@@ -156,7 +155,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each token of the antecedents, a different token of `free` about as far from the pronoun."""
+        """Return, for each token of the antecedents, another token of `free` at a similar distance."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

@@ -75,7 +75,7 @@ class DoseResponse(NamedTuple):
 
 
 class CausalTests:
-    """Causal tests of one model, with its answers and attention maps without intervention, which all tests need.
+    """Causal tests of one model. All of them use the answers and attention maps of the unedited model.
 
     `order` lists all heads of the layers with attention, best first.
 
@@ -237,8 +237,8 @@ class CausalTests:
     def counts(self) -> list[int]:
         """Return each k for which the best k heads are ablated together.
 
-        These are 1 to the number of heads or, if there are more than 64 heads, the powers of two below this number, and
-        the number itself.
+        For at most 64 heads, k is every number from 1 to the number of heads. Otherwise, k is each power of two below
+        the number of heads, and this number itself.
         """
         every = len(self.order)
         if every <= EVERY_HEAD_UP_TO:
@@ -292,10 +292,9 @@ def knockout_cell(
 ) -> dict[str, Knockout]:
     """Return the drops in task accuracy from the knockouts, with intervals, keyed by scope (set of edited heads).
 
-    Each drop is a mean over the items in the mask `items` that have an edge of its kind; an item whose cue is the
-    pronoun, for example, has no edge to the cue. `gold_minus_matched` is the drop for the antecedent's edge minus the
-    drop for a control edge (`MATCHED_EDGES`), over the items that have the control edge. The kind of control edge with
-    the largest drop is used.
+    Each drop is a mean over those items in the mask `items` in which the kind of edge exists. If the cue is the
+    pronoun, for example, there is no edge to the cue. `gold_minus_matched` is the drop for the antecedent's edge minus
+    the largest drop for a kind of control edge (`MATCHED_EDGES`), over the items that have this control edge.
     """
     cell: dict[str, Knockout] = {}
     for scope, kinds in knocked.items():
@@ -363,7 +362,7 @@ def dose_response_cell(tests: CausalTests, doses: DoseResponse, items: Bools) ->
 
 
 def _sums_above(values: Floats, weights: Floats) -> Floats:
-    """Return, for each value, the sum of the weights of all larger values plus half that of all equal values."""
+    """Return, for each value, the total weight of larger values plus half the total weight of equal values."""
     codes = np.unique(values, return_inverse=True)[1]
     sums = np.bincount(codes, weights)
     return np.asarray((sums[::-1].cumsum()[::-1] - sums / 2)[codes])

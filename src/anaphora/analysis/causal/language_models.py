@@ -92,7 +92,7 @@ class LanguageModelSubject(EditedSubject):
 
 
 def _layout(batch: Sequence[tuple[int, ScoredText]]) -> BatchLayout:
-    """Return the layout of a batch of right-padded texts, each given with its rank among the texts of its item."""
+    """Return the layout of a batch of right-padded texts; each is given with its index among the texts of its item."""
     length = max(len(text.tokens.ids) for _, text in batch)
     return BatchLayout(
         len(batch),
@@ -105,7 +105,7 @@ def _layout(batch: Sequence[tuple[int, ScoredText]]) -> BatchLayout:
 
 
 def _by_tokens(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield batches of text indices, shortest first, with at most `most` tokens, padding included, or a single text."""
+    """Yield batches of text indices, shortest first. A batch has at most `most` tokens with padding, or one text."""
     together: list[int] = []
     for number in sorted(range(len(lengths)), key=lengths.__getitem__):
         if together and (len(together) + 1) * lengths[number] > most:

@@ -97,9 +97,9 @@ def pattern_patching(
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
 ) -> Bools:
-    """Return a mask (N,) of the items whose answer becomes that of the minimal pair's other sentence by patching.
+    """Return a mask (N,) of the items whose answer, after patching, is that of the minimal pair's other sentence.
 
-    `partners` maps the index of each patched item to that of the other sentence, `rows` to the pronoun's new rows.
+    `partners` has the index of the other sentence for each patched item, and `rows` the pronoun's new rows.
     """
     if not partners:
         return tests.mask(())

@@ -49,7 +49,8 @@ class PerturbedCell(AccuracyCell):
 def perturbations(run: Run, records: Sequence[AttentionRecord], head: Head) -> dict[str, Groups[PerturbedCell]]:
     """Measure the accuracies of a run's answers and of one head under each of `PERTURBATIONS`, such as a masked cue.
 
-    Only main items (`Example.is_main`) count. Results are keyed by perturbation, language and cue category (`kind`).
+    Only items of the main results (`Example.is_main`) count. Results are keyed by perturbation, language and cue
+    category (`kind`).
     """
     return {name: _perturbed_scores(run, records, head, name) for name in PERTURBATIONS}
 

@@ -232,7 +232,8 @@ class EditedSubject(ABC):
     def _flat_edges(self, edges: Edges) -> Callable[[int], dict[Head, FlatEdges]]:
         """Return a function from the index of a batch to its attention edges, as flat positions keyed by head.
 
-        An edge between two of an item's tokens becomes edges between all tokens of the text aligned with the two.
+        An edge in the item becomes several edges in the text: from each token aligned with its query token to each
+        token aligned with its key token.
         """
         of_item: defaultdict[int, list[tuple[int, int, int, int]]] = defaultdict(list)
         for item, layer, head, query, key in zip(*(column.tolist() for column in edges), strict=True):

@@ -62,7 +62,7 @@ class RowDivergence:
 
 
 def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
-    """Return the spread of every measure over the runs, by language and cue category ("all" for all main items)."""
+    """Return the spread of every measure over the runs, by language and cue category (`kind`, or "all")."""
     spreads = []
     for language in dict.fromkeys(language for run in runs for language in run.languages):
         for kind in (ALL, *KINDS):
@@ -86,7 +86,7 @@ def compare_runs(runs: Sequence[Evidence]) -> list[GroupSpread]:
 
 
 def _same_items(runs: Sequence[Evidence], language: str, items: tuple[int, int]) -> bool | None:
-    """Return whether all runs with items in `language` were scored on the same items; None if one has no digest."""
+    """Return whether the runs were scored on the same items of a language; None if a run has no hash of the items."""
     if items[0] < items[1]:
         return False
     digests = {run.languages[language].items_digest for run in runs if language in run.languages}
@@ -99,9 +99,9 @@ def _spread(values: Sequence[float | None]) -> Spread | None:
 
 
 def divergences(runs: Mapping[str, Measurement]) -> list[RowDivergence]:
-    """Return the divergence of the pronoun's attention rows between the runs' chosen heads, by pair and language.
+    """Return the divergence of the pronoun's attention rows in the chosen heads, for each pair of runs and language.
 
-    Only main items (`Example.is_main`) that all runs scored count.
+    Only items of the main results (`Example.is_main`) that all runs scored count.
 
     Raises:
         UserError: the runs differ in items or in a sentence's words.

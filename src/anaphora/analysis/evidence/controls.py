@@ -178,15 +178,16 @@ def measure_control(control: str, run: Run, development: Sequence[Example], meas
         control: name of the control, a key of `EXPECTED`.
         run: the trained control.
         development: items on which the head is chosen.
-        measured: items to report, of which only main items (`Example.is_main`) count.
+        measured: items to report, of which only those of the main results (`Example.is_main`) count.
 
     Returns:
-        Accuracies by language and cue category (`kind`; "all" in a language whose items have none), and their
-        comparison with the expected result; `as_expected` is None if this concerns none of the items. If an accuracy
-        is above chance although it should be near chance, `observed` also states what follows.
+        Accuracies by language and cue category (`kind`), compared with the expected result. A language without cue
+        categories has the kind "all". `as_expected` is None if the expected result concerns other kinds of items. If an
+        accuracy is above chance although it should be near chance, `observed` also states what follows.
 
     Raises:
-        UserError: no main item of `development` can be scored, or the control has no attention maps.
+        UserError: no item of `development` that counts in the main results can be scored, or the control has no
+            attention maps.
     """
     head = choose_head(score_records(capture_run(run, development).records))
     languages = _cells(capture_run(run, measured), head)

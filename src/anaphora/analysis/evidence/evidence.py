@@ -120,8 +120,8 @@ class MeasuredOn:
 class Provenance:
     """Origin of stored evidence: numbers of items and untrained models; hashes of weights, items and code.
 
-    `items` is the approximate number of main items (`Example.is_main`) for causal tests and maps other than raw
-    attention.
+    `items` is the approximate number of items of the main results (`Example.is_main`) for causal tests and maps other
+    than raw attention.
     """
 
     items: int
@@ -196,11 +196,11 @@ class Evidence:
         seed: seed of the run. `seed`, `encoder`, `train_seconds`, `reads_candidates` and `head_is_supervised` are None
             for a model from another library.
         split: name of the scored split.
-        languages: scores on main items (`Example.is_main`) by language.
+        languages: scores on items of the main results (`Example.is_main`) by language.
         strata: scores on all other items by language and stratum (group of items that are built in the same way).
-        levels: scores by language and level (`level_scores`): in how many voices (active, passive) an item's predicate
-            occurs in training together with its state, the phrase that describes the pronoun's referent: both, one or
-            none. `levels` is None if no item has a level.
+        levels: scores by language and level (`level_scores`); None if no item has a level. The level is the number of
+            voices (active, passive) in which an item's predicate and state occur together in training. The state is the
+            phrase that describes the pronoun's referent.
         factors: accuracies by factor (attribute of an item by which results are grouped) and language.
         significance, effects, further_scores: results by language and cue category (`kind`, or "all").
         maps, perturbations, controls: results by name of the kind of map, the perturbation or the control.
@@ -269,7 +269,7 @@ class Evidence:
 
     @property
     def scores(self) -> Groups[Cell]:
-        """Return the scores on main items (`Example.is_main`) by language and cue category (`kind`, or "all")."""
+        """Return the main results (`languages`) by language and cue category (`kind`, or "all")."""
         return {language: {ALL: whole, **whole.by_kind} for language, whole in self.languages.items()}
 
     @property
@@ -282,8 +282,7 @@ class Evidence:
         """Return the evidence from the output of `to_json`.
 
         Raises:
-            UserError: the message names the version if it differs, or a key that is missing, unknown or of the wrong
-                type.
+            UserError: the version differs, or a key is missing, unknown or of the wrong type; the message names it.
         """
         if content.get("version") != VERSION:
             raise UserError(f"version: {content.get('version')!r} is not {VERSION}")

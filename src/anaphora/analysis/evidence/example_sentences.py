@@ -45,10 +45,10 @@ def maps_of_run(headline: Headline) -> MapsOf:
 def example_sentences(
     measurement: Measurement, most: int, maps_of: MapsOf, among: Collection[int] | None = None
 ) -> list[ExampleSentence]:
-    """Select up to `most` main items, balanced over language, cue type, and correctness of answer and head.
+    """Select up to `most` sentences, balanced over language, cue type, and correctness of answer and head.
 
-    If `among` is given, only records with these indices are selected. Main items are those with `Example.is_main`; a
-    cue type is, for example, gender or causality.
+    Only items of the main results (`Example.is_main`) are selected and, if `among` is given, only records with these
+    indices. A cue type is, for example, gender or causality.
     """
     scores, head = measurement.measured, measurement.head
     records, answers = measurement.capture.records, measurement.capture.answers
@@ -88,8 +88,8 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
 def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, AttentionRecord]:
     """Return the records of a language's first item on which the head is right, and of the first on which it is wrong.
 
-    Only main items (`Example.is_main`) count. The records have the keys "right" and "wrong"; a key is missing if there
-    is no such item.
+    Only items of the main results (`Example.is_main`) count. The records have the keys "right" and "wrong"; a key is
+    missing if there is no such item.
     """
     scores, head = measurement.measured, measurement.head
     first: dict[str, AttentionRecord] = {}
@@ -101,7 +101,7 @@ def first_right_and_wrong(measurement: Measurement, language: str) -> dict[str, 
 
 
 def _balanced_items(measurement: Measurement, most: int, among: Collection[int] | None) -> list[int]:
-    """Return the indices of at most `most` main items, sorted by language and index.
+    """Return the indices of at most `most` items of the main results, sorted by language and index.
 
     Items are taken in turn from groups that share language, cue type, and correctness of answer and head.
     """

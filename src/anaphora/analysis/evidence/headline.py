@@ -157,7 +157,7 @@ def measure_headline(
         data: hash of the development and evaluated items; computed if None.
 
     Raises:
-        UserError: there are no development items, none of them is a main item (`Example.is_main`) that can be scored
+        UserError: there are no development items, none of those in the main results (`Example.is_main`) can be scored
             (unless `chosen` is given), no item of `measured` can be scored, an item's antecedents are not among the
             candidates that its cue distinguishes (`Example.focal`), or the model has no attention maps.
     """
@@ -204,7 +204,7 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error for a split without a main item that can be scored, with counts of left-out items by reason."""
+    """Return the error for a split without items for the main results, with counts of left-out items by reason."""
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 
@@ -268,7 +268,8 @@ def untrained_correctness(
         (R, N), NaN on items outside a model's subset.
 
     Raises:
-        UserError: a model has no main development item (`Example.is_main`), or scores on an item outside `examples`.
+        UserError: a model has no development item of the main results (`Example.is_main`), or scores on an item outside
+            `examples`.
     """
     item_numbers = indices_by(examples)
     rows = []

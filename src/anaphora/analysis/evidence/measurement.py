@@ -1,7 +1,7 @@
 """Measurement of the evidence on whether a run's head picks antecedents: scores, statistics and causal tests.
 
-Except for the scores of the heads, evidence that metrics.json already contains is not measured again if weights, items,
-code and settings are unchanged.
+Evidence that metrics.json already contains is reused if weights, items, code and settings are unchanged. Only the heads
+are always scored again.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def gather_evidence(run: Run, settings: EvidencePlan, progress: Progress, folder
         folder: folder with `metrics.json` and the tables, by default the run's directory; locked by the caller.
 
     Raises:
-        UserError: the stored controls are damaged, no main item (`Example.is_main`) can be scored, or a file cannot be
-            written; also the errors of `evaluation_splits` and `measure_headline`.
+        UserError: the stored controls are damaged, no item of the main results (`Example.is_main`) can be scored, or a
+            file cannot be written; also the errors of `evaluation_splits` and `measure_headline`.
     """
     folder = folder or run.directory
     # before the work, because they may be damaged
@@ -178,12 +178,12 @@ def measure_evidence(
     Args:
         headline: scores of the run's heads and answers.
         development: items on which, for each kind of map other than raw attention, the best head or layer is chosen.
-        items: approximate number of main items (`Example.is_main`) for these maps and the causal tests; items of the
-            same group (`Example.group`) are kept together.
+        items: approximate number of items of the main results (`Example.is_main`) for these maps and the
+            causal tests; items of the same group (`Example.group`) are kept together.
         fixed: settings of the protocol.
 
     Raises:
-        UserError: no main item could be scored.
+        UserError: no such item could be scored.
     """
     run, scores = headline.run, headline.measured
     progress(_("the other direction"))
@@ -209,7 +209,7 @@ def row_evidence(measurement: Measurement) -> Evidence:
     """Compute those fields of `Evidence` that need only a model's answers and the pronoun's attention rows.
 
     Raises:
-        UserError: no main item (`Example.is_main`) could be scored.
+        UserError: no item of the main results (`Example.is_main`) could be scored.
     """
     scores = measurement.measured
     if not any(example.is_main for example in scores.examples):
@@ -240,5 +240,5 @@ def _map_rows(run: Run, examples: Sequence[Example]) -> dict[str, MapRows]:
 
 
 def sampled_main_items(examples: Sequence[Example], most: int) -> list[Example]:
-    """Return an evenly spaced sample of approximately `most` main items (`Example.is_main`), in whole groups."""
+    """Return about `most` items of the main results (`Example.is_main`), evenly spaced and in whole groups."""
     return sample_quads([example for example in examples if example.is_main], most)

@@ -68,7 +68,7 @@ def evidence_from_records(
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a
-            development sentence, or no main item (`Example.is_main`) can be scored.
+            development sentence, or no item of the main results (`Example.is_main`) can be scored.
     """
     fixed = fixed or Protocol()
     _check_disjoint(development, measured)

@@ -184,7 +184,7 @@ def read_evidence(directory: Path, split: str, argument: str | None = None) -> E
 
 
 def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
-    """Return the stored evidence on a split; None without a file; if it is damaged, print the error and return None."""
+    """Return the stored evidence on a split; None if the file is missing or damaged. A message reports damage."""
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:

@@ -63,7 +63,9 @@ def verdict(evidence: Evidence, alpha: float) -> Groups[Verdict]:
     """Return verdicts on the claim "this head picks antecedents, and the answer depends on its layer".
 
     The result is {language: {kind: verdict}}, where `kind` is the cue category: "set" (the words alone determine the
-    antecedent, in any order), "role" (word order and roles determine it), or "all" in a language whose items have none.
+    antecedent, in any order) or "role" (word order and roles determine it). A language without
+    these categories has the kind "all".
+
     A verdict is "not yet controlled" unless all of `CONTROLS` are trained. Otherwise it is "supported" if every rule
     (criterion) passes, and "not supported" if not. A rule whose value was not measured does not pass.
 
@@ -158,8 +160,8 @@ def _quads(cell: Cell) -> VerdictRow:
 def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests that edit all heads of the chosen head's layer together.
 
-    Patching uses the minimal pairs of which the model answers both items correctly, with different antecedents, and
-    which differ in one word; if there are none, all such pairs. The rule on patching is not decided if its value has no
+    Patching uses minimal pairs with different antecedents in which the model answers both items correctly: those that
+    differ in one word or, if there are none, all of them. The rule on patching is not decided if its value has no
     interval, for example because all pairs come from one template.
     """
     knockout = causal.knockout.get(VERDICT_SCOPE) if causal else None
@@ -203,9 +205,9 @@ def _rows_of_layer(causal: CausalCell | None, _specificity: Specificity | None) 
 def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) -> list[VerdictRow]:
     """Check the rules on causal tests that edit the chosen head alone, and the rule "the pronoun and no other word".
 
-    A rule is not decided if its value has no interval. The value of "the pronoun and no other word" is the weight from
-    the pronoun to the antecedent over the largest weight from another word to the antecedent; this rule is decided if
-    the difference of the two weights has an interval.
+    The value of "the pronoun and no other word" is the weight from the pronoun to the antecedent, divided by the
+    largest weight from another word to the antecedent. It is decided if the difference of these two weights has an
+    interval. Every other rule is decided if its value has an interval.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED

@@ -77,7 +77,7 @@ class Answers:
 
 
 def right_answers(examples: Sequence[Example], scores: int) -> Bools:
-    """Return a mask (N, `scores`) of right answers; "none of them" is last, and right if there is no antecedent."""
+    """Return a mask of right answers, (N, `scores`). "None of them" is last, and is right if there is no antecedent."""
     right = np.zeros((len(examples), scores), dtype=np.bool_)
     for row, example in zip(right, examples, strict=True):
         row[list(example.antecedents) or [NO_CANDIDATE]] = True

@@ -173,7 +173,7 @@ def _attribution_shares(model: PronounModel, batch: Batch) -> Tensor:
 def sentence_maps(
     model: PronounModel, tokenizer: Tokenizer, example: Example
 ) -> tuple[TokenizedText, dict[str, NDArray[np.float32]]]:
-    """Return the tokens of one sentence and all kinds of map of it, by name, except flow and integrated gradients.
+    """Return the tokens of one sentence and its maps of every kind, by name, except flow and integrated gradients.
 
     The maps "raw" and "norm" are (L, H, queries, keys), "rollout" and "value_zeroing" (L, 1, queries, keys). Each row
     sums to 1.

@@ -35,9 +35,8 @@ def rollout_of_states(maps: Tensor) -> Tensor:
 def rollout_of_tokens(rows: Tensor, own: Tensor) -> Tensor:
     """Return attention rollout if every layer mixes the tokens' embeddings: R_l = A_l / 2 + R_(l-1) / 2, R_0 = I.
 
-    A layer adds sum_j A_ij V(embedding_j) to state i: it carries the embeddings, with shares I, and not the states of
-    layer l - 1, with shares R_(l-1). A query's rollout thus depends only on its own rows, (L, Q, T), and on the column
-    of its own token, (Q,).
+    A layer adds sum_j A_ij V(embedding_j) to state i, so A_l is not multiplied by R_(l-1). The rollout of Q queries
+    depends only on their attention rows, `rows` (L, Q, T), and on the index of each query's token, `own` (Q,).
     """
     start = torch.nn.functional.one_hot(own, rows.shape[-1]).to(rows.dtype)
     _, *layers = accumulate(rows, lambda rolled, weights: (weights + rolled) / 2, initial=start)

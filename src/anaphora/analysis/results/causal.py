@@ -12,7 +12,7 @@ from anaphora.analysis.results.typed_json import OTHER_KEYS, Interval
 class KnockoutLoss:
     """Mean drop in task accuracy, and mean weight removed, if one kind of attention edge is knocked out.
 
-    `items` is the number of items with such an edge, over which the means are taken; these are None if there are none.
+    `items` is the number of items with such an edge. Means are taken over these items, and are None if there are none.
     In files of earlier versions, `items` is None, and an item without such an edge counts as a drop of 0.
     """
 
@@ -136,9 +136,9 @@ class PatternPatching:
 
     @property
     def used(self) -> PatternPatching | AlignedPatching:
-        """Return the results for aligned sentences (`aligned`) if no pair differs in one word only, otherwise `self`.
+        """Return the results for pairs that differ in one word only, or for all aligned pairs if there are none.
 
-        No pair differs in one word only if, for example, all cues consist of two Chinese characters.
+        There are none if, for example, all cues consist of two Chinese characters.
         """
         return self.aligned if self.layer.flipped is None and self.aligned else self
 

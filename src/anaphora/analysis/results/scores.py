@@ -155,7 +155,7 @@ class WorstTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageScores(Cell):
-    """Scores on all main items of a language (`Example.is_main`), and by cue category and cue type.
+    """Main results of a language: scores on all items, and by cue category and cue type.
 
     Attributes:
         items_digest: hash of the items, equal for runs scored on the same items; None in files of earlier versions.

@@ -26,9 +26,10 @@ Cells = Callable[[Sequence[Example]], Iterator[tuple[str, str, NDArray[np.bool_]
 
 
 def cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield groups of main items (`Example.is_main`) as (language, kind, mask (N,)).
+    """Yield the groups of items for which there are main results, as (language, kind, mask (N,)).
 
-    For each language, there is a group for each cue category that occurs (`kind`), then one for all main items ("all").
+    For each language, there is a group for each cue category that occurs (`kind`), then one with all items ("all").
+    Items that do not count in the main results (`Example.is_main`) are in no group.
     """
     main = is_main(examples)
     languages = languages_of(examples)
@@ -52,7 +53,7 @@ def factor_values(examples: Sequence[Example], name: str) -> NDArray[np.object_]
 
 
 def claim_cells(examples: Sequence[Example]) -> list[tuple[str, str, NDArray[np.bool_]]]:
-    """Return the groups of main items for which separate claims are tested, as (language, kind, mask (N,)).
+    """Return the groups of items for which separate claims are tested, as (language, kind, mask (N,)).
 
     There is a group for each language and cue category (`kind`). A language whose items have no cue category has one
     group, "all".

@@ -68,8 +68,8 @@ def _ratios(found: float, of_key: float, right: float, of_response: float) -> Pr
 def _both_ways(count: Callable[[int, Counter[int], Sequence[int]], tuple[float, float]]) -> Callable[..., Counts]:
     """Return a measure that applies `count` to the key's clusters for recall and to the response's for precision.
 
-    The arguments of `count` are a cluster's size, the number of mentions that it shares with each cluster of the other
-    side, and the sizes of these; it returns what the cluster adds to the numerator and to the denominator.
+    `count` gets the size of a cluster, the number of mentions that it shares with each cluster to be compared, and the
+    sizes of the compared clusters. It returns what the cluster adds to the numerator and to the denominator.
     """
 
     def from_one_side(clusters: Clusters, others: Clusters) -> tuple[float, float]:
@@ -95,8 +95,9 @@ def _b_cubed(size: int, overlaps: Counter[int], _sizes: Sequence[int]) -> tuple[
 def _lea(size: int, overlaps: Counter[int], sizes: Sequence[int]) -> tuple[float, float]:
     """Return what a cluster adds to the numerator and to the denominator of LEA.
 
-    To the denominator, it adds its size; to the numerator, its size times the share of its links (pairs of mentions)
-    that the other side also has. For a single mention, this share is 1 if the other side has the same cluster, else 0.
+    A cluster adds its size to the denominator. To the numerator, it adds its size times the share of its links (pairs
+    of mentions) that lie within one of the compared clusters. A cluster of one mention adds 1 if it is also among the
+    compared clusters, else 0.
     """
     if size == 1:
         return float(any(sizes[other] == 1 for other in overlaps)), size

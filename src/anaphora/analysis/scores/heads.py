@@ -164,7 +164,7 @@ def strongest_candidates(scores: HeadScores) -> NDArray[np.float32]:
 
 
 def is_main(examples: Sequence[Example]) -> NDArray[np.bool_]:
-    """Return a mask (N,) of the main items (`Example.is_main`), on which the main results are computed."""
+    """Return a mask (N,) of the items on which the main results are computed (`Example.is_main`)."""
     return np.array([example.is_main for example in examples], dtype=np.bool_)
 
 
@@ -176,22 +176,23 @@ def macro_weights(examples: Sequence[Example]) -> Floats:
 
 
 def choose_head(scores: HeadScores) -> Head:
-    """Return the head with the highest candidate accuracy on main items; the choice biases this accuracy upwards.
+    """Return the head with the highest candidate accuracy (`ranked_heads`); the choice biases this accuracy upwards.
 
     Raises:
-        UserError: there is no main item (`Example.is_main`).
+        UserError: there is no item of the main results (`Example.is_main`).
     """
     return ranked_heads(scores)[0]
 
 
 def ranked_heads(scores: HeadScores) -> list[Head]:
-    """Return all heads of layers with attention, sorted by candidate accuracy on main items (`Example.is_main`).
+    """Return all heads of layers with attention, sorted by candidate accuracy; the best is first.
 
-    The best is first. Accuracies are macro averages (`macro_weights`). Ties (differences below 1e-9) go to the head
-    with more antecedent mass, then to the lower layer and head. Heads without weight on any candidate come last.
+    Only items of the main results (`Example.is_main`) count. Accuracies are macro averages (`macro_weights`). Ties
+    (differences below 1e-9) go to the head with more antecedent mass, then to the lower layer and head. Heads without
+    weight on any candidate come last.
 
     Raises:
-        UserError: there is no main item.
+        UserError: there is no such item.
     """
     main = scores.select(is_main(scores.examples))
     if not main.examples:
@@ -210,13 +211,13 @@ def ranked_heads(scores: HeadScores) -> list[Head]:
 
 
 def head_accuracy(scores: HeadScores) -> Floats:
-    """Return each head's candidate accuracy on main items, (L, H), a macro average; NaN in layers without attention."""
+    """Return each head's macro-averaged candidate accuracy in the main results, (L, H); NaN without attention."""
     main = scores.select(is_main(scores.examples))
     return np.asarray(np.einsum("n,nlh->lh", macro_weights(main.examples), main.candidate_accuracy))
 
 
 def mean_chance(scores: HeadScores) -> float:
-    """Return the accuracy of a random choice on main items: the macro average of the share of right candidates."""
+    """Return the accuracy of a random choice in the main results: the macro-averaged share of right candidates."""
     main = scores.select(is_main(scores.examples))
     return float(macro_weights(main.examples) @ main.chance)
 

@@ -94,12 +94,12 @@ def permutation_p_max(scores: HeadScores, draws: int = 1000, seed: int = 0) -> F
     """Return each head's p-value of candidate accuracy, corrected for the number of heads by max-T: (L, H).
 
     A head's p-value is the share of draws in which the best head's accuracy is at least this head's observed accuracy.
-    Each draw relabels the antecedents of main items (`_permutation_null`), in the same way for all heads; the true
-    labels count as one draw. The head with the highest accuracy (`choose_head`) has the smallest p-value. The result is
-    NaN in layers without attention.
+    Only items of the main results (`Example.is_main`) count. Each draw relabels their antecedents
+    (`_permutation_null`), in the same way for all heads; the true labels count as one draw. The head with the highest
+    accuracy (`choose_head`) has the smallest p-value. The result is NaN in layers without attention.
 
     Raises:
-        ValueError: there are no main items.
+        ValueError: there are no such items.
     """
     main, layers = scores.select(is_main(scores.examples)), list(scores.attending_layers)
     strongest = strongest_candidates(main)[:, layers].reshape(len(main.examples), -1, main.gold.shape[1])
@@ -125,8 +125,8 @@ def permutation_p(scores: HeadScores, head: Head, draws: int = 2000, seed: int =
 def smallest_p(examples: Sequence[Example], draws: int = 2000) -> float:
     """Return the p-value that `permutation_p` is expected to give a head that is right on all items.
 
-    Such a head is as accurate on a draw of relabelled antecedents only if the draw repeats the true labels, with
-    probability 1 / the number of relabellings; the true labels count as one more draw. No p-value is clearly smaller.
+    Such a head is as accurate on a draw of relabelled antecedents only if the draw repeats the true labels. The
+    probability of this is 1 / the number of relabellings. The true labels count as one more draw.
     """
     sets = _minimal_pair_sets(examples)
     alone = sorted(set(range(len(examples))).difference(*sets))
@@ -160,7 +160,7 @@ def _p_values(null: Floats, observed: Floats) -> Floats:
 
 
 def _chunks(draws: int, size: int) -> Iterator[int]:
-    """Yield the numbers of draws of chunks that need at most `_MAX_RANDOM_NUMBERS` random numbers, `size` per draw."""
+    """Divide draws of `size` random numbers each into chunks that fit into memory; yield the size of each chunk."""
     most = max(1, _MAX_RANDOM_NUMBERS // max(size, 1))
     while draws > 0:
         yield min(draws, most)
@@ -171,10 +171,10 @@ def _permutation_null(scores: HeadScores, pointed: NDArray[np.float32], draws: i
     """Return the observed accuracies of K heads, (K,), and their accuracies with relabelled antecedents, (draws, K).
 
     In each draw, the items of a minimal pair, one for each cue, exchange their antecedents at random. All minimal pairs
-    of a group, such as a quad, use the same permutation of the cues, so that a head that follows position, name or a
-    fixed association of cue and name is at chance level. Other items, including those of pairs in which two items have
-    the same antecedent, get antecedents drawn from the candidates that the cue distinguishes. Items of a group with
-    equally many such candidates are drawn together, since their antecedents are not independent.
+    of a group, such as a quad, use the same permutation of the cues. A head that follows position, name or a fixed
+    association of cue and name is therefore at chance level. Other items, and pairs in which two items have the same
+    antecedent, get antecedents drawn from the candidates that the cue distinguishes. Items of a group are drawn
+    together if they have equally many such candidates, since their antecedents are not independent.
     `pointed` holds the strongest candidates of the K heads, (N, K, M). An accuracy is a macro mean (`macro_weights`).
     """
     if not scores.examples:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Summary:
-    """Scores of a head and of a model's answers on main items (`Example.is_main`), and on other items by stratum.
+    """Scores of a head and of answers on items of the main results (`Example.is_main`), and on other items by stratum.
 
     A stratum is a set of items that are built in the same way, such as those with unseen names.
     """
@@ -67,8 +67,9 @@ def summarise(
             items that were not measured. R may be 0.
 
     Returns:
-        Scores on main items by language, and on other items by language and stratum. Intervals are bootstrapped over
-        templates (`clusters`). Values have 6 decimal places; None marks values that cannot be computed.
+        Scores on items of the main results (`Example.is_main`) by language, and on other items by language and stratum.
+        Intervals are bootstrapped over templates (`clusters`). Values have 6 decimal places; None marks values that
+        cannot be computed.
 
     Raises:
         ValueError: the shape of an array does not match N.
@@ -108,11 +109,11 @@ def template_rows(test: HeadScores, head: Head, task_correct: NDArray[np.floatin
 
 
 def heads_frame(scores: HeadScores) -> pandas.DataFrame:
-    """Return a table with the scores of all heads on main items, with a row per language, layer and head.
+    """Return a table with the scores of all heads, with a row per language, layer and head.
 
-    The columns are the number of items, the means of `MEASURES`, and "macro_candidate_accuracy", which averages over
-    the items of each combination of cue category (`kind`) and cue type, then over the combinations. Layers without
-    attention have no rows.
+    Only items of the main results (`Example.is_main`) count. The columns are the number of items, the means of
+    `MEASURES`, and "macro_candidate_accuracy", which averages over the items of each combination of cue category
+    (`kind`) and cue type, then over the combinations. Layers without attention have no rows.
     """
     import pandas
 

@@ -89,7 +89,7 @@ def check_folds(runs: Sequence[Run]) -> None:
 
 
 def require_same_recipe(runs: Sequence[Run]) -> None:
-    """Check that runs differ only in name, output folder, fold and seed, and so do the runs from which they started.
+    """Check that runs, and the runs from which they started, differ only in name, output folder, fold and seed.
 
     Raises:
         UserError: the settings of a run differ from those of the first run.

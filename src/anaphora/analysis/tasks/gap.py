@@ -138,8 +138,8 @@ def f1_difference(
 ) -> tuple[float, tuple[float, float]]:
     """Return the F1 of one set of decisions minus the F1 of another, averaged over models, with a paired interval.
 
-    Both are decisions of models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile interval over
-    texts; its ends are NaN if there are too few texts.
+    Both sets hold the decisions of S models on the same items, (S, N, M). The interval is a 95 % bootstrap percentile
+    interval over texts. Its ends are NaN if there are too few texts.
     """
     weights = _bootstrap_weights(examples)
     first, second = (_f1(weights, _confusion_counts(each, examples)).mean(axis=1) for each in (decisions, other))
@@ -218,17 +218,17 @@ def _interval(values: Floats, texts: int) -> tuple[float, float]:
 
 
 def strongest_names(scores: NDArray[np.floating], gold: Bools) -> tuple[Floats, Decisions, Floats]:
-    """Return, for each of K scorers (such as heads), the name with the highest score, this score, and its correctness.
+    """Return, for each of K scorers (such as heads), the highest score, the name with this score, and its correctness.
 
-    Names count as tied as in `argmax_shares`.
+    Ties are defined as in `argmax_shares`.
 
     Args:
         scores: scores of the M names of each item by each scorer, (N, M, K), at least 0.
         gold: mask of the antecedents, (N, M).
 
     Returns:
-        Highest score, (N, K); 1 for the name with this score, or 1 / k for each of k tied names, else 0, (N, M, K); 1
-        if this name is an antecedent, else 0, or the share of tied names that are, (N, K).
+        Highest scores, (N, K). Shares of the names, (N, M, K): 1 for the name with the highest score, 1 / k for each of
+        k tied names, and 0 for all others. Correctness, (N, K): the sum of the antecedents' shares.
     """
     names = argmax_shares(scores, np.ones((1, 1, 1), dtype=np.bool_)).astype(np.float64)
     return scores.max(axis=1).astype(np.float64), names, np.einsum("nmk,nm->nk", names, gold)

@@ -59,9 +59,10 @@ Delayed = tuple[Callable[..., Floats], tuple[Any, ...], Mapping[str, Any]]
 def fit_order_models(
     splits: Sequence[tuple[Sequence[Example], Sequence[Example]]], tokenizer: Tokenizer
 ) -> list[dict[str, Floats]]:
-    """Fit shortcuts on training items, and return their correctness on test items, with that of a model for comparison.
+    """Fit shortcuts and a model for comparison on training items, and return their correctness on test items.
 
-    The latter, `RULE_MODEL`, gets the factors that determine the antecedent. Large splits are fitted in parallel.
+    The model for comparison, `RULE_MODEL`, gets the factors that determine the antecedent. Large splits are fitted in
+    parallel.
 
     Args:
         splits: training items and N test items of each language. Each item has one antecedent, and two candidates that
@@ -111,9 +112,9 @@ def wordings_seen(train: Sequence[Example], test: Sequence[Example]) -> Floats:
     """Return the correctness, (N,), of a shortcut that looks up which name was the antecedent in training.
 
     It selects the first or the second name, whichever was more often the antecedent in training items with the same
-    wording (`WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. It is NaN for items to which
-    the shortcut does not apply: those of another cue category than "role", or without exactly two candidates and one
-    antecedent (`is_of_two`); and for all items if no training item to which it applies has the factor `cue`.
+    wording (`WORDING`). In a tie, or if the wording is unknown, the correctness is 0.5. The shortcut applies only to
+    items of the cue category "role" with one antecedent and two candidates (`is_of_two`). The correctness is NaN for
+    other items, and for all items if no such training item has the factor `cue`.
     """
     right = np.full(len(test), np.nan)
     known = list(filter(_is_role_of_two, train))

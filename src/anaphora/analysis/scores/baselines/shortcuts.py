@@ -88,7 +88,7 @@ def _learned_once(
 
 
 def _key(module: str, settings: str, split: Split) -> str:
-    """Return the cache key of a split's results; hashing 50,000 items takes half a second."""
+    """Return the cache key of a split's results."""
     libraries = [version(name) for name in _LIBRARIES]
     about = [module, code_digest(module), libraries, settings, *map(len, split)]
     total = hashlib.sha256(json.dumps(about).encode())

@@ -49,7 +49,7 @@ class HeadsOnDevelopment:
 
 
 def significance(scores: HeadScores, head: Head) -> Groups[Significance]:
-    """Return permutation p-values of a head's candidate accuracy on main items (`Example.is_main`).
+    """Return permutation p-values of a head's candidate accuracy on items of the main results (`Example.is_main`).
 
     They are keyed by language and cue category (`kind`), and corrected by Holm's method for the number of such groups.
     They are valid only for a head that was chosen on other items.
@@ -107,9 +107,9 @@ def effects(scores: HeadScores, head: Head) -> Groups[Effects]:
     design. All lie in [-1, 1], in shares of the pronoun's attention.
 
     Returns:
-        The effects on main items (`Example.is_main`) by language and cue category (`kind`): mean over quads, 95 %
-        bootstrap interval over templates, and number of quads. Quads are used if they are complete and the cue decides
-        between the same two candidates in all their items.
+        The effects on items of the main results (`Example.is_main`) by language and cue category (`kind`): mean over
+        quads, 95 % bootstrap interval over templates, and number of quads. Quads are used if they are complete and the
+        cue decides between the same two candidates in all their items.
     """
     members = indices_by(group or None for group in quads_of(scores.examples))
     mass = scores.candidate_mass[:, head.layer, head.head].astype(np.float64)

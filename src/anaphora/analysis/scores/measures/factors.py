@@ -34,7 +34,7 @@ def factors(
     """Return the accuracy of a head and of the model for each value of each factor (property of items) in `FACTORS`.
 
     Args:
-        scores: N scored items, of which only main items (`Example.is_main`) count.
+        scores: N scored items, of which only those of the main results (`Example.is_main`) count.
         task_correct: correctness of the model's answer to each item, (N,); NaN if the model gives no answers.
 
     Returns:

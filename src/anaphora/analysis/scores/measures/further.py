@@ -51,14 +51,14 @@ def further_measures(
     """Return measures of a head in addition to candidate accuracy, for each language and cue category (`kind`).
 
     Args:
-        scores: N scored items, of which only main items (`Example.is_main`) count.
+        scores: N scored items, of which only those of the main results (`Example.is_main`) count.
         records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.
         answers: index of the candidate that the model predicts for each item, `NO_CANDIDATE` if it predicts no
             candidate, or `UNDECIDED`, (N,); None for a model without answers.
         reverse: weight from each candidate to the pronoun (`candidates_to_pronoun`), (N, L, H, M).
 
     Returns:
-        {language: {kind: measures}}, with the kind "all" for all main items:
+        {language: {kind: measures}}, with the kind "all" for all items:
 
         - "mrr": mean over items of 1 / rank of the antecedent, if the candidates are ranked by the head's weight.
         - "mas": share of items in which the antecedent has the highest maximum attention score

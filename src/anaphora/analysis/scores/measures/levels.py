@@ -3,8 +3,8 @@
 In such an item, an event (the predicate, in the active or passive voice) is combined with a state, a phrase that
 describes one participant, such as "was tired". The level is determined by the number of voices in which predicate and
 state occur together in training: two for L0, one for L1, none for L2 (`data.controlled.octads`). For each language,
-scores are given for the items in which the words alone decide, in any order ("set"), the sentences of each level, the
-items with unseen names, and the short texts of each level. N is the number of items.
+there are scores for four kinds of sets: the sentences of each level; the short texts of each level; the items with
+unseen names; and "set", the items in which the words alone decide, in any order. N is the number of items.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ class Level:
     Attributes:
         octad_accuracy: share of quads and octads in which the head is right on every item. A quad has each of two cues
             with both orders of the names (four items); an octad is a quad in each of two voices (eight items).
-        shortcuts: accuracy of each shortcut of `composition_shortcuts`; in the set named "set", of each baseline
-            instead.
+        shortcuts: accuracy of each shortcut (`composition_shortcuts`) or, in the set named "set", of each baseline.
         rule_model: accuracy of a model that is given predicate, cue and voice (`RULE`) and learns how they determine
             the antecedent; it does not count as a shortcut.
         random_init: mean accuracy, over untrained models, of the head chosen in each model; None without such models.
@@ -77,8 +76,8 @@ def composition_shortcuts(
     """Return the correctness of shortcuts that choose the first or second name on N test items: {name: (N,)}.
 
     The shortcuts (`order_shortcuts`) apply only to items that have a level (L0, L1 or L2), the factors predicate, cue
-    and voice (`RULE`) and two candidates to choose from (`is_of_two`), and only in languages with such training items.
-    Elsewhere, the correctness is NaN; if they apply to no test item, the result is empty.
+    and voice (`RULE`), and two candidates to choose from (`is_of_two`). For other items, and in a language without such
+    training items, the correctness is NaN. If the shortcuts apply to no test item, the result is empty.
     """
     splits, numbers = [], []
     for language in dict.fromkeys(example.language for example in test):

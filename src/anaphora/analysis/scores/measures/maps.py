@@ -52,7 +52,7 @@ def map_scores(development: Mapping[str, MapRows], measured: Mapping[str, MapRow
     `head`. A kind of map without records for `development` or for `measured` is left out.
 
     Raises:
-        UserError: for some kind of map, no main development item (`Example.is_main`) can be scored.
+        UserError: for some kind of map, no development item of the main results (`Example.is_main`) can be scored.
     """
     by_map: dict[str, MapScores] = {}
     for name, rows in measured.items():

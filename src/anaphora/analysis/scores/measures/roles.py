@@ -65,10 +65,11 @@ class HeadRoles:
 def head_roles(
     scores: HeadScores, records: Sequence[AttentionRecord], baselines: Mapping[str, NDArray[np.floating]]
 ) -> tuple[HeadRoles, ...]:
-    """Return the roles of every head, from the pronoun's attention rows on main items (`Example.is_main`).
+    """Return the roles of every head, from the pronoun's attention rows.
 
     Args:
-        records: attention records; the scores of item i were computed from `records[scores.kept[i]]`.
+        records: attention records, of which only items of the main results (`Example.is_main`) count; the scores of
+            item i were computed from `records[scores.kept[i]]`.
         baselines: correctness of each baseline by name, (N,); a baseline with NaN is left out.
 
     Returns:
@@ -85,7 +86,7 @@ def head_roles(
         For "positional" and "cue", an item whose largest weight is tied counts as a miss.
 
     Raises:
-        ValueError: there is no main item.
+        ValueError: there is no item of the main results.
     """
     main = np.flatnonzero(is_main(scores.examples))
     if not len(main):
