@@ -144,11 +144,10 @@ def claimed(
 ) -> Iterator[None]:
     """Check that results may be written to a folder, and record the settings of these results in `written.json`.
 
-    A result may only replace a result with the same settings, unless `overwrite` is set. A page about several runs or
-    corpora may also replace a page about fewer of them. In a folder that the user has named with `output`, a file
-    without a record is not replaced, since it may be the user's own. Elsewhere, such a file is replaced, and a note
-    is printed. A note is also printed if a page is replaced by one about more runs or corpora. If the `with` block
-    fails, the records of results that it has not written are restored. The caller locks the folder.
+    A result may only replace a result with the same settings, and a page about several runs or corpora may replace a
+    page about fewer. With `overwrite`, any result is replaced. A file without a record is kept in a folder that the
+    user has named with `output`, and replaced elsewhere. A note is printed if it or a page about fewer is replaced. If
+    the `with` block fails, the records of results that it has not written are restored. The caller locks the folder.
 
     Args:
         results: the settings that determine each result, by name; the keys are paths in the folder. A value of the form

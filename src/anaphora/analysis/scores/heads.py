@@ -187,9 +187,8 @@ def choose_head(scores: HeadScores) -> Head:
 def ranked_heads(scores: HeadScores) -> list[Head]:
     """Return all heads of layers with attention, sorted by candidate accuracy; the best is first.
 
-    Only items of the main results (`Example.is_main`) count. Accuracies are macro averages (`macro_weights`). Ties
-    (differences below 1e-9) go to the head with more antecedent mass, then to the lower layer and head. Heads without
-    weight on any candidate come last.
+    Accuracies are macro averages (`macro_weights`) over the items of the main results (`Example.is_main`). Ties go to
+    the head with more antecedent mass, then to the lower layer and head. Heads without weight on candidates come last.
 
     Raises:
         UserError: there is no such item.
