@@ -64,7 +64,10 @@ def third_person_pronouns(text: str) -> list[tuple[int, int]]:
 
 
 def _blank_address(characters: re.Match[str]) -> str:
-    """Blank out a web address after its prefix such as "www.", and an e-mail address or "@her" except for its "@"."""
+    """Replace a web address, e-mail address or user name ("@her") by spaces, so that no pronoun is found in it.
+
+    The prefix of a web address, such as "www.", and the character "@" are not replaced.
+    """
     run = characters[0]
     beginning = re.search(_ADDRESS, run)
     if beginning is None:
@@ -159,7 +162,10 @@ def _check_apart(text: str, spans: Sequence[Span]) -> None:
 def optional_example(
     text: str, pronoun: str | None, candidates: Sequence[str], antecedent: str | None = None
 ) -> Example | None:
-    """Build an example as `example_from_query` does; None if only a text without third-person pronouns is given."""
+    """Build an example as `example_from_query` does.
+
+    If the text has no third-person pronoun, and pronoun, candidates and antecedent are not given, return None.
+    """
     has_question = pronoun is not None or antecedent is not None or bool(_list_of_words(candidates))
     if not has_question and not third_person_pronouns(text):
         return None

@@ -92,7 +92,7 @@ class GroupRows:
             self._convert()
 
     def table(self, order: Sequence[int]) -> pyarrow.Table:
-        """Return the rows of the groups with the given indices, in the given order, and free all rows; call it once."""
+        """Return the rows of the groups with the given indices, in the given order, and delete the stored rows."""
         import pyarrow
 
         if self._groups:

@@ -170,7 +170,7 @@ def _preset(group: str, name: str, hint: Any) -> dict[str, Any]:
 
 
 def inner_type(kind: Any, name: str) -> Any:
-    """Return the type of a setting (X for `X | None`); None for an unknown one, which `construct` rejects."""
+    """Return the type of a setting (X for `X | None`); None if the setting is unknown."""
     is_group = dataclasses.is_dataclass(kind)
     hint = _type_hints(kind).get(name) if is_group else None
     inner = [one for one in typing.get_args(hint) if one is not type(None)]

@@ -88,9 +88,9 @@ def with_quoted_texts(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 def checked_resume(arguments: Sequence[str]) -> list[str]:
     """Check the arguments of `train` for resuming a run, and return them with some keys renamed.
 
-    The user gives new paths of moved data as `data.path=`, `data.also=` and `data.without=`. Hydra would need the kind
-    of the data for these keys, which is only in the run's stored settings, so they become `resume_data.path=`,
-    `resume_data.also=` and `resume_data.without=`. Without `resume=`, the arguments are returned unchecked.
+    The user gives new paths of moved data as `data.path=`, `data.also=` and `data.without=`. Hydra cannot compose these
+    keys, since the kind of the data is only in the run's stored settings. The keys are therefore renamed to
+    `resume_data.path=` and so on. Without `resume=`, the arguments are returned unchecked.
 
     Raises:
         UserError: an argument changes a setting that must not change, or `data.also` or `data.without` is not a list.
@@ -194,12 +194,12 @@ def config_folder() -> Path:
 def composed(folder: Path, command: str, overrides: Sequence[str], *, in_study: bool = False) -> DictConfig:
     """Compose the settings of a command with Hydra, even inside another command that Hydra runs.
 
-    In a study, an override applies to all recipes, even if it has an effect in only some of them. If `in_study` is
-    true, only `check_overrides` is therefore called.
+    If `in_study` is true, overrides need not have an effect, since an override of a study applies to all its cells
+    (configurations), and may have an effect in only some of them.
 
     Raises:
         HydraException: an override is invalid.
-        UserError: an override has no effect (`check_effects`), or a check of `check_overrides` fails.
+        UserError: the errors of `check_effects` or, if `in_study`, only those of `check_overrides`.
     """
     from hydra import compose, initialize_config_dir
 
@@ -218,8 +218,7 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
     """Check that the overrides of a command have an effect on the composed settings.
 
     In a job of a sweep, an override without effect is accepted if its effect depends on another override, or if it has
-    an effect with another option of a config group in the sweep. The check must run while Hydra is initialised, because
-    it reads the files of the chosen options of config groups.
+    an effect in another job of the sweep. Hydra must be initialised, because the check reads files of config groups.
 
     Raises:
         UserError: `objective` is set outside a sweep; also the errors of `refuse_without_effect` and `check_overrides`.

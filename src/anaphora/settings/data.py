@@ -146,9 +146,9 @@ WINOGRANDE_SIZES = ("xs", "s", "m", "l", "xl")
 class Winogrande(ExternalCorpus):
     """WinoGrande (Sakaguchi et al. 2020): train_<size>.jsonl, dev.jsonl, a folder with both, or hf://owner/name.
 
-    dev.jsonl, or "validation" on the Hugging Face Hub, is the test split if present (the published test part has no
-    answers); `test_share` is then not used. The Hub's rows must have sentence, option1, option2 and answer, as in
-    hf://allenai/winogrande/winogrande_m; since they have no qID, their minimal pairs are unknown.
+    The published test part has no answers. The test split is therefore dev.jsonl, or "validation" on the Hugging Face
+    Hub. If it is present, `test_share` is not used. Rows on the Hub must have the fields sentence, option1, option2 and
+    answer, as in hf://allenai/winogrande/winogrande_m. Since they have no qID, their minimal pairs are unknown.
     """
 
     kind: str = "winogrande"
@@ -164,8 +164,9 @@ class Winogrande(ExternalCorpus):
 class Cluewsc(ExternalCorpus):
     """CLUEWSC2020 (Xu et al. 2020), Chinese: train.json, dev.json, a folder with both files, or hf://owner/name.
 
-    dev.json, or "validation" on the Hugging Face Hub, is the test split if present (the published one has no labels);
-    then `test_share` is unused. The Hub's rows must have text, target and label, as in hf://clue/clue/cluewsc2020.
+    The published test part has no labels. The test split is therefore dev.json, or "validation" on the Hugging Face
+    Hub. If it is present, `test_share` is not used. Rows on the Hub must have the fields text, target and label, as in
+    hf://clue/clue/cluewsc2020.
     """
 
     kind: str = "cluewsc"

@@ -272,7 +272,7 @@ def check_arguments(arguments: Sequence[str], schema: type[Any], groups: Collect
 
 
 def check_model_name(schema: type[Any], arguments: Sequence[str]) -> None:
-    """Reject `model=` for a command that takes any model as `run=`; elsewhere it sets the encoder's architecture.
+    """Reject `model=` for a command that takes its model as `run=` or `runs=`.
 
     Raises:
         UserError: `model=` is given to such a command.
@@ -303,11 +303,10 @@ def setting_keys(schema: type[Any], before: str = "") -> Iterator[str]:
 
 
 def meant_keys(typed: str, keys: Sequence[str]) -> list[str]:
-    """Return the keys that a user may have meant by an unknown key.
+    """Return the keys that a user may have meant by an unknown key; an empty list if no key is similar.
 
-    Return only `typed` if it is a key. Otherwise return the keys that end with `typed`; if there are none, the keys
-    with the same last part; if there are none either, the most similar key or the keys with the most similar last part.
-    Return an empty list if no key is similar.
+    These are the first that exist of: `typed` itself; the keys that end with `typed`; the keys with the same last part;
+    the most similar key; the keys with the most similar last part.
     """
     typed = typed.replace("-", "_")
     last = _last(typed)

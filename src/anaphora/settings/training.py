@@ -371,7 +371,7 @@ def refuse_without_effect(
 
 
 def _is_named(name: str, pattern: str) -> bool:
-    """Return whether a setting is the one that `pattern` names, or below `pattern` if that ends with a dot."""
+    """Return whether `name` equals `pattern`, or begins with it if `pattern` ends with a dot."""
     return name == pattern or (pattern.endswith(".") and name.startswith(pattern))
 
 

@@ -38,8 +38,8 @@ _ONE_HEAD_MEASURES = ("antecedent_points", "other_edges_points", "patch_flips", 
 def accuracy_with_permuted_projections(run: Run, examples: Sequence[Example]) -> GroupMeasures:
     """Return the task accuracy with queries, keys or values permuted among the tokens of each sentence.
 
-    A group of items has the name of the intervention, such as "query permuted"; if it has the items of only one cue
-    category ("set" or "role"), the category follows: "query permuted, set".
+    The measures of all items are in a group named after the intervention, such as "query permuted". The measures of
+    each cue category ("set" or "role") are in a group such as "query permuted, set".
     """
     data = EncodedSplit(examples, run.tokenizer)
 
@@ -179,10 +179,11 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
       are set to zero for the pronoun as query, in this head.
     - `other_edges_points`: the same decrease if the value vectors of all other tokens are set to zero.
     - `patch_flips`: share of items whose prediction becomes that of the other sentence of the minimal pair if the
-      pronoun's attention weights are replaced by those in that sentence, aligned token by token; only pairs with two
-      right and different predictions are used, also pairs of sentences with different lengths.
-    - `exchange_flips`: among the items with a correct prediction and a distractor, share of items whose prediction
-      becomes the distractor if the attention weights on antecedent and strongest distractor are exchanged.
+      pronoun's attention weights are replaced by those in that sentence, aligned token by token. Only pairs with two
+      right and different predictions are used.
+    - `exchange_flips`: share of items whose prediction becomes the strongest distractor if the attention weights on
+      this distractor and on the antecedent are exchanged. Only items with a distractor and a correct
+      prediction are used.
     - `pronoun_specificity`: mean attention weight from the pronoun to the antecedent, divided by the mean of the
       largest attention weight from any other word to the antecedent.
 

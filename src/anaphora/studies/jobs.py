@@ -266,7 +266,7 @@ class StudyProgress:
             self._stop_in_time(left)
 
     def _read_record(self, job: Job) -> RunRecord:
-        """Return the stored results of a run; if they are damaged, its status is "unfinished": it is measured again."""
+        """Return the stored results of a run, or a record with the status "unfinished" if the results are damaged."""
         try:
             return read_record(job, self.query)
         except UserError:

@@ -79,9 +79,9 @@ _MEASURED: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 class VerdictRule:
     """Settings of one condition on which the verdict of a study depends: bounds on a measure in one cell.
 
-    A cell is a configuration of the study. The bounds apply to the median, minimum or maximum over seeds of the measure
-    in `cell`, or of its difference from the measure in another cell or another group of items. The condition must hold
-    in each of `languages`, by default in every measured language.
+    A cell is a configuration of the study. The bounds apply to the median, minimum or maximum of the measure over
+    seeds. If a baseline (another cell or group of items) is given, they apply to the difference from this baseline.
+    The condition must hold in each of `languages`, by default in every measured language.
     """
 
     statement: str = MISSING  # the condition in words

@@ -42,8 +42,8 @@ Values = Sequence[float | None]
 def summarise(plan: StudyPlan, cells: Sequence[StudyCell], records: Sequence[RunRecord]) -> Study:
     """Return the results of a study from the stored results of its runs.
 
-    Differences are between runs of the same seed; in measures of how well attention identifies the antecedent
-    (`ALIGNMENT_MEASURES`), only if both runs solve the task.
+    Differences are between runs of the same seed. For measures of how well attention identifies the antecedent
+    (`ALIGNMENT_MEASURES`), only seeds are used for which both runs solve the task.
     """
     by_run = {(record.cell, record.seed): record for record in records}
     by_cell = {cell.name: [by_run[cell.name, seed] for seed in plan.seeds] for cell in cells}
@@ -213,7 +213,10 @@ def _differences_to_base(plan: StudyPlan, group: GroupSummary, base: GroupSummar
 
 
 def _difference_summary(differences: Values, bounds: tuple[float, float]) -> SeedDifference | None:
-    """Return median, range, mean and the mean's interval, within `bounds`, of differences; None if all are None."""
+    """Return the median, the range and the mean of differences, with a 95 % interval of the mean inside `bounds`.
+
+    Return None if all differences are None.
+    """
     spread = _spread(differences)
     if spread is None:
         return None
@@ -292,10 +295,10 @@ def _rule_values(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSumma
 
 
 def _is_satisfied(plan: StudyPlan, rule: VerdictRule, groups: Sequence[GroupSummary]) -> bool | None:
-    """Return whether a rule holds, whatever values the runs without measurements may have.
+    """Return whether a rule holds, or None if this is undecided.
 
-    Return None if the answer depends on these values, if no run has a value, or if the rule is about one of
-    `ALIGNMENT_MEASURES` and the median task accuracy of a group is below `plan.solved`.
+    A rule is undecided if the answer depends on the values of runs without measurements, if no run has a value, or if
+    the rule is about one of `ALIGNMENT_MEASURES` and the median task accuracy of a group is below `plan.solved`.
     """
     if rule.measure in ALIGNMENT_MEASURES and any(group.is_solved is False for group in groups):
         return None

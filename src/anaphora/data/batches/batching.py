@@ -1,4 +1,6 @@
-"""Batches of rows of packed items, or of items of similar length, in an order fixed by the seed; masking of words.
+"""Batches for training and evaluation, and random masking of words.
+
+A row of a batch holds one item, or several packed items. The seed determines the order of the items in training.
 
 Axes: N items, R rows per batch, T tokens per row, Q minimal pairs.
 """
@@ -30,12 +32,13 @@ def plan_batches(
 ) -> list[list[list[int]]]:
     """Assign items to rows and rows to batches.
 
+    A unit is a list of items that share a batch and, if rows are packed, a row.
+
     Args:
         lengths: (N,) number of tokens of each item.
         order: indices of the units to assign. The first `batching.window` units are sorted by length and assigned, then
             the next `batching.window` units, and so on.
-        units: item indices of each unit. The items of a unit share a batch and, if rows are packed, a row. If `units`
-            is None, each item is a unit.
+        units: item indices of each unit; None if each item is a unit.
 
     Returns:
         Batches as lists of rows, which are lists of item indices; each item of the units in `order` occurs once.

@@ -250,7 +250,7 @@ def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable
 
 
 class _SpanCover:
-    """Character index of a text's tokens, for a fast search of the tokens that overlap a span."""
+    """Sorted character spans of a text's tokens, for a fast search of the tokens that overlap a span."""
 
     def __init__(self, tokens: TokenizedText) -> None:
         self._spans = tokens.spans

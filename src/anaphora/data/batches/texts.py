@@ -1,8 +1,8 @@
 """Texts encoded in chunks, for pre-training, classification, or extraction of attention weights.
 
 Chunks have at most `longest` tokens, including the special tokens at both ends, and end between words if possible.
-Token ids are cached on disk, since tokenizing ten million words takes long, except those of random tokenizers
-(`Tokenizer.is_random`).
+Since tokenizing ten million words takes long, token ids are cached on disk. Those of random tokenizers
+(`Tokenizer.is_random`) are not cached.
 """
 
 from __future__ import annotations
@@ -152,7 +152,10 @@ def _encode(texts: Sequence[str], tokenizer: Tokenizer, longest: int, first_only
 
 
 def _tokenize_each(different: list[str], tokenizer: Tokenizer) -> tuple[RaggedArray, RaggedArray]:
-    """Tokenize each string; return token ids, and for each token 1 if it begins a word, 0 inside one, else -1."""
+    """Tokenize each string; return token ids, and whether each token begins a word.
+
+    The latter is 1 if the token begins a word, 0 inside a word, and -1 if the token is in no word.
+    """
     parts = []
     opening, closing = map(len, tokenizer.surrounding_tokens())
     for begin in range(0, len(different), _SEGMENTS_PER_CALL):

@@ -83,7 +83,7 @@ class CompositionContent:
         return list(dict.fromkeys(predicate.kind for predicate in self.predicates))
 
     def texts(self, split: str, place: str) -> list[str]:
-        """Return all alternatives for the part `place`, such as "prefix", of the sentences in a split."""
+        """Return all alternative texts for one part (`place`) of the sentences in a split, such as "prefix"."""
         return [text for line in self.parts[split][place] for text in line]
 
     def training_phrases(self) -> Iterator[str]:

@@ -102,11 +102,11 @@ def words(language: str, types: Collection[str] = ()) -> list[str]:
     """Return the distinct words that training sentences may contain, sorted and without punctuation.
 
     Words are separated by spaces in the TOML files, also in Chinese. Nouns and names that are held out for dev and test
-    are included, but not invented names. The argument `types` decides which cue types count:
+    are included, but not invented names.
 
-    - If it contains `composition` or `short_text`: the types in `types`, with all phrases of `composition` and the
-      syllables of invented names.
-    - Otherwise: all types except `composition`, `short_text` and, unless it is in `types`, `binding`.
+    If `types` contains `composition` or `short_text`, the words come from the cue types in `types`, all phrases of
+    `composition` and the syllables of invented names. Otherwise, they come from all cue types except `composition` and
+    `short_text`; the type `binding` is then included only if `types` contains it.
     """
     lexicon = lexicons.load(language)
     written = [*lexicon.intro, *lexicon.gap, *lexicon.aside]
@@ -204,10 +204,10 @@ def _quad_draw(
 
 
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
-    """Return the number of items, rounded up, of a cue type whose items come on top of the requested size of a split.
+    """Return the number of items of a cue type whose items are added to the requested size of a split.
 
-    In training, it is `share` times `train_items`; in dev and test, it is `test_items` divided by the number of other
-    cue types, which is the number of main items of each of these types.
+    In training, this number is `share` * `train_items`. In dev and test, it is `test_items` / `other_types`, as for
+    each of the other cue types. Numbers are rounded up.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)
@@ -237,7 +237,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of a cue type that has templates, "main" first."""
+        """Return (stratum, number of items) for each part of the split with items of a cue type with templates."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -254,7 +254,7 @@ class _Quotas:
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each stratum of the cue type `composition`, "main" first."""
+        """Return (stratum, number of items) for each part of the split with items of the cue type `composition`."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
             strata = {

@@ -222,9 +222,9 @@ class OctadGenerator:
     def _octad(self, plan: Plan, place: QuadIdentity, chance: random.Random) -> list[Example]:
         """Build an octad: the eight examples of a predicate with two states.
 
-        The stratum `place.stratum` may be a level, which says how a pair of predicate and state occurs in training: in
-        both voices (L0, also for any other stratum), in one voice (L1) or not at all (L2). At level L1, only the four
-        examples in one voice are built.
+        The level says in how many voices training combines the predicate with the states: in both (L0), in one (L1) or
+        in none (L2). It is `place.stratum` if this is a level, otherwise L0. At level L1, only the four examples in
+        one voice are built.
         """
         level = place.stratum if place.stratum in LEVELS else "L0"
         predicate = self._next_predicate(level, place.split, chance)

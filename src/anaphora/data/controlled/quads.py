@@ -336,8 +336,8 @@ def make_example(
         focal: number n; the cue decides among the candidates in the first n slots. None if it decides among all.
         cell: further condition, such as the voice. Examples of the group with the same order, the same pronoun and the
             same `cell` are a minimal pair.
-        event_names: only for a text with further mentions of both names outside its event: for each name, the mention
-            inside the event, as (slot, index of the mention among those in this slot).
+        event_names: mention of each name inside the event, as (slot, index among the mentions in this slot). None
+            unless the text also mentions the names outside the event.
     """
     text, slot_spans, slot_words, pronoun_spans, pronoun_words, in_order = written
     candidates = tuple([slot_spans[slot] for slot in in_order])

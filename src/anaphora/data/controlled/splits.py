@@ -131,9 +131,9 @@ def assign_cosets(lexicon: Lexicon, seed: int, shared_nouns: float) -> Holdout:
 
 
 def invented_names(lexicon: Lexicon, seed: int) -> list[str]:
-    """Invent names of two syllables of the lexicon, in random order; half of the English names have three syllables.
+    """Invent names from syllables of the lexicon, in random order.
 
-    Names that are words of the lexicon are left out.
+    Names have two syllables; half of the English names have three. Names that are words of the lexicon are left out.
     """
     chance = generator(seed, lexicon.language, "invented")
     english = lexicon.language == "en"

@@ -109,12 +109,13 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
 
     Args:
         ends: "inclusive" if the end of a span is its last word, "exclusive" if it is the word after; None to infer this
-            from the spans in the file. Some fields, such as `span_clusters`, always have the same kind of end; if the
-            file has no other fields, `ends` must be this kind or None.
+            from the spans in the file. The format fixes the ends of some fields, such as `span_clusters`. If the file
+            has only such fields, `ends` must agree with the format or be None.
         setting: name of the setting for `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, the file has no document, or `ends` is wrong, or None and cannot be inferred.
+        UserError: a line is invalid, the file has no document, or `ends` is wrong. If `ends` is None: the spans do not
+            show whether their ends are inclusive or exclusive.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:
@@ -300,7 +301,8 @@ def _check_nesting(document: ClusterDocument) -> None:
 def coreference_document(line: ClusterDocument, language: str) -> Document:
     """Convert a document with clusters to a `Document`; infer each mention's head word and form, such as "pronoun".
 
-    Its examples get the factors (attributes) `corpus` and `genre`, the document's name before the first "/", if any.
+    Its examples get the factor (attribute) `corpus`. If the document's name contains a "/", the part before the first
+    "/" becomes the factor `genre`.
     """
     words = line.words
     starts = [0, *accumulate(map(len, line.sentences[:-1]))]

@@ -155,7 +155,7 @@ def _documents(path: Path, language: str) -> Iterator[tuple[Document, Unusable]]
 
 
 def _is_comment(line: str) -> bool:
-    """Return whether a line begins with # and is not a word of a document whose name begins with #."""
+    """Return whether a line begins with # and has too few cells for the row of a word."""
     return line.startswith("#") and len(_cells_of(line)) < _FEWEST_COLUMNS
 
 

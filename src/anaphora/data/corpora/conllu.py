@@ -184,7 +184,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         self._governors: list[tuple[str, str, int | None]] = []  # location, HEAD and word index of each of its rows
 
     def declare(self, fields: BracketFields) -> None:
-        """Set the declared names of the fields of brackets.
+        """Store the names of the bracket fields that a line `# global.Entity` declares.
 
         Raises:
             UserError: the declaration is not above the first sentence of the document.

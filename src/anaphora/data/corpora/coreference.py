@@ -131,9 +131,11 @@ def read_documents(
 ) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples of files by split and a report on dropped mentions; each `Document.group` stays in one split.
 
-    Of several documents with the same name and words, only the first is used. A mention is dropped if it has no
-    antecedent in its passage, shares its head word with a shorter mention or its words with another, crosses the end of
-    a passage, or is in a passage with placeholders for words.
+    Of several documents with the same name and words, only the first is used. A mention is dropped if
+
+    - it has no antecedent in its passage, or crosses the end of a passage,
+    - a shorter mention has the same head word, or another mention has the same span, or
+    - its passage contains placeholders for words.
 
     Args:
         official: official splits by file; mentions of other files are dropped. If empty, groups are split at random.

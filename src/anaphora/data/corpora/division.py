@@ -86,9 +86,9 @@ def files_below(path: Path) -> dict[str, Path]:
 
 
 def path_digest(path: Path, files: Iterable[Path] | None = None) -> str:
-    """Return a hash of the content of a file or folder, which does not depend on its name, without hidden files.
+    """Return a hash of the content of a file or folder, independent of the path of this file or folder.
 
-    If `files` is given, only these of them count.
+    Hidden files are ignored. If `files` is given, only the content of these files is hashed.
 
     Raises:
         UserError: a file cannot be read.
@@ -261,8 +261,8 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 
     - `ORIGIN`: description of the files that the reader needs, and their licence; a reader of several corpora has
       `ORIGINS`, keyed by `data.kind`. A generated corpus has neither.
-    - `files`: function from the settings to the files that determine the items, keyed by name, whose content is part of
-      the cache key; by default `files_at_path`.
+    - `files`: function that maps the settings to the files that determine the items, keyed by name. The content of
+      these files is part of the cache key. The default is `files_at_path`.
     - `known_words`: function from the settings to words that a tokenizer should not split.
     - `DECONTAMINATES`: whether the reader itself drops items that share words with `data.without`.
     """
@@ -272,8 +272,8 @@ def reader_module(settings: Data) -> Mapping[str, Any]:
 def origin_of(settings: Data) -> Origin:
     """Return a description of the files that `data.path` may name, and their licence.
 
-    Both are "" for a generated corpus. They are also "" for a corpus that is registered from outside the package, whose
-    reader may be based on a built-in one but need other files.
+    Both are "" for a generated corpus, and for a corpus that is registered from outside the package. The reader of a
+    registered corpus may extend a built-in reader and yet need other files.
     """
     module = {} if type(settings) in REGISTERED else reader_module(settings)
     origin: Origin = module["ORIGINS"][settings.kind] if "ORIGINS" in module else module.get("ORIGIN", Origin(files=""))
@@ -283,8 +283,8 @@ def origin_of(settings: Data) -> Origin:
 def files_at_path(settings: Data) -> dict[str, Path]:
     """Return the file at `data.path`, or the files of the folder that the reader may open, keyed by name.
 
-    Others in the folder, such as the results of a command, are no part of the corpus. The result is empty for a data
-    set on the Hugging Face Hub and for a corpus without a path.
+    Other files in the folder, such as the results of a command, do not belong to the corpus. The result is empty for a
+    data set on the Hugging Face Hub and for a corpus without a path.
 
     Raises:
         UserError: the path does not exist.
@@ -299,6 +299,6 @@ def files_at_path(settings: Data) -> dict[str, Path]:
 
 
 def files_of(settings: Data) -> dict[str, Path]:
-    """Return the files that a corpus is read from, as the reader's `files` does."""
+    """Return the files that a corpus is read from, keyed by name."""
     files: dict[str, Path] = reader_module(settings).get("files", files_at_path)(settings)
     return files

@@ -169,8 +169,8 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
     """Check the declared fields against the brackets of a document.
 
     Raises:
-        UserError: a bracket has the wrong number of fields, or another field than the declared one seems to be the
-            entity's id: it is next to an entity type, or leaves fewer brackets unmatched.
+        UserError: a bracket has the wrong number of fields, or the declared field does not seem to be the entity's id,
+            because another field is next to an entity type or would leave fewer brackets unmatched.
     """
     declared = "-".join(fields.names)
     opening = [bracket for bracket in brackets if bracket is not None and bracket.opens]
@@ -199,7 +199,10 @@ def check_fields(brackets: Brackets, fields: BracketFields) -> None:
 
 
 def _unbalanced(brackets: Brackets, place: int) -> int:
-    """Count the unmatched brackets if the field at `place` is the entity's id; all brackets if one lacks this field."""
+    """Count the unmatched brackets if the field at index `place` is taken as the entity's id.
+
+    If a bracket lacks this field, all brackets count as unmatched.
+    """
     if not all(bracket is None or bracket.has_field(place) for bracket in brackets):
         return len(brackets)
     return pair_brackets(brackets, place)[1]

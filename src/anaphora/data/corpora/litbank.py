@@ -43,7 +43,7 @@ def read(settings: LitBank) -> tuple[dict[str, list[Example]], ReadingReport]:
 
 
 def files(settings: LitBank) -> dict[str, Path]:
-    """Return the files at `data.path`, keyed by name, and the file of `data.seen_in`, if set, as "seen_in"."""
+    """Return the files at `data.path`, keyed by name, and the file `data.seen_in`, if set, with the key "seen_in"."""
     books = files_at_path(settings)
     if settings.seen_in is None:
         return books

@@ -269,8 +269,8 @@ def without_brackets(sentence: str) -> tuple[str, list[Span]]:
 def find_mentions(names: Sequence[str], text: str, pronoun: Span) -> tuple[tuple[Span, ...], ...]:
     """Return the spans of the mentions of each name: whole words outside the pronoun and outside longer names.
 
-    Each name is searched as it is; if it does not occur, in any capitalisation; if it still does not occur, with -s or
-    -es added, for plurals and for possessives without an apostrophe.
+    A name is searched for as written. If it does not occur, capitalisation is ignored. If it still does not occur, -s
+    or -es is added to it, as in plurals and in possessives without an apostrophe.
 
     Raises:
         DroppedRowError: two names are equal apart from case, or a name is not in the text.

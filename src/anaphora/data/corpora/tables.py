@@ -208,7 +208,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _delimiter(text: str) -> str:
-    """Return the delimiter of a .csv file: a comma if its header has one, or else a semicolon, or else a tab."""
+    """Return the delimiter of a .csv file: the first of comma, semicolon and tab that its header contains."""
     lines = (line.group() for line in re.finditer("[^\r\n]+", text))  # lazily, since the file may be long
     header = next((line for line in lines if line.strip(" ,;\t")), "")
     return next((each for each in (",", ";", "\t") if each in header), ",")

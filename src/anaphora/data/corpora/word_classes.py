@@ -103,7 +103,7 @@ def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
 def without_pronoun(examples: Iterable[Example]) -> list[Example]:
     """Return the examples whose marked pronoun is not in the list of pronouns of its language.
 
-    Such examples reveal wrong offsets even in Chinese, where no word boundaries do.
+    Such examples reveal wrong offsets even in Chinese, whose texts have no visible word boundaries.
     """
     return [
         each
@@ -144,7 +144,7 @@ def placeholders(words: Sequence[str], tags: Sequence[Sequence[str]]) -> frozens
 
 
 def lacks_words(text: str) -> bool:
-    """Return whether placeholders replace words of a text: [WORD], or at least two "_" that are most of its words."""
+    """Return whether a text contains the placeholder [WORD], or consists mostly of two or more "_"."""
     words = text.split()
     return REMOVED_WORD in text or 2 * words.count(BLANKED_WORD) > max(len(words), 2)
 
@@ -158,9 +158,9 @@ def blanks_after(words: Sequence[str]) -> list[bool]:
 def head_word(words: Sequence[str]) -> int:
     """Return the index of the head word of an unparsed English mention: the last word before a postmodifier.
 
-    A postmodifier begins at the first word after the mention's first that is a punctuation mark, a preposition, a
-    relative pronoun, a conjunction, a reflexive pronoun or the subject of a relative clause ("the roses she liked"). A
-    final 's or punctuation mark is not the head.
+    A postmodifier begins with a punctuation mark, a preposition, a relative pronoun, a conjunction, a reflexive pronoun
+    or the subject of a relative clause ("the roses she liked"). The first word of a mention never begins one. A final
+    's or punctuation mark is not the head.
     """
     end = len(words)
     for place, word in enumerate(words[1:], start=1):

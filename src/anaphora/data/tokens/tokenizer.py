@@ -116,7 +116,7 @@ class Tokenizer:
         return tuple(encoding.ids[:opening]), tuple(encoding.ids[closing:])
 
     def splits_at_blanks(self) -> bool:
-        """Return whether each of the `independent_segments` of a text has the same tokens in isolation."""
+        """Return whether each of the `independent_segments` of a text has the same tokens alone as in the text."""
         splitter = json.dumps(json.loads(self.dumps())["pre_tokenizer"])
         return "ByteLevel" not in splitter and "Metaspace" not in splitter
 

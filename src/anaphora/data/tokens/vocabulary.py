@@ -197,8 +197,8 @@ class DroppingTokenizer(Tokenizer):
     Args:
         tokenizer: result of `word_vocabulary`.
         share: share of the rarer words that are split in each text, from 0 to 1.
-        seed: random seed. It determines 64 vocabularies, each of which lacks other rarer words, chosen at random. It
-            also determines which of these vocabularies is used for each text.
+        seed: seed for the random choice of the words that each of 64 vocabularies lacks, and of the vocabulary for each
+            text.
     """
 
     is_random = True

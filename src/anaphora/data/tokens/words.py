@@ -102,7 +102,7 @@ def with_own_words(text: str, tokens: TokenizedText, words: str | Sequence[str])
 
 @dataclass(frozen=True)
 class UnreadMentions:
-    """Parts of the pronouns and candidates of a set of items that are not in a vocabulary."""
+    """Out-of-vocabulary parts of the pronouns and candidates in a set of items."""
 
     items: int  # number of items with such a part
     of: int  # number of all items
@@ -163,7 +163,7 @@ def unknown_words(text: str, tokens: TokenizedText, example: Example | None = No
 
 
 def unread_mentions(tokenize: Callable[[str], TokenizedText], examples: Sequence[Example]) -> UnreadMentions | None:
-    """Return the parts of pronouns and candidates that are not in a tokenizer's vocabulary; None if there are none."""
+    """Return the out-of-vocabulary parts of the pronouns and candidates in `examples`; None if there are none."""
     unread_of = {text: tokenize(text).unread for text in {example.text for example in examples}}
     words: dict[str, None] = {}
     items = 0

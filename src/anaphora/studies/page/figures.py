@@ -58,7 +58,7 @@ def _measured_cells(study: Study) -> list[CellSummary]:
 
 
 def cue_groups(groups: Mapping[str, GroupSummary]) -> list[str]:
-    """Return which of the cue categories "set" and "role" are names of `groups`; if none, ["all"] if this is a name."""
+    """Return the keys "set" and "role" (cue categories) of `groups`; if it has neither, return its key "all"."""
     return [kind for kind in KINDS if kind in groups] or [name for name in ("all",) if name in groups]
 
 
@@ -129,7 +129,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the interventions in a study: "all knocked out" for a group of items named "all knocked out, set"."""
+    """Return the interventions that occur in names of groups, such as the first part of "all knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))

@@ -169,8 +169,8 @@ def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
 
     Args:
         row: outcome of the rule.
-        spread: median, minimum and maximum of the measure over seeds in this language, of which the rule bounds one
-            (`seed_statistic`); None if nothing was measured.
+        spread: median, minimum and maximum of the measure over seeds in this language; the rule's `seed_statistic`
+            selects one of them. None if nothing was measured.
     """
     if spread is None:
         return NOT_MEASURED
