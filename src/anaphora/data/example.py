@@ -142,7 +142,7 @@ def unchecked_example(*fields: Any) -> Example:
 
 
 def unchecked_examples(columns: Mapping[str, Sequence[Any]]) -> list[Example]:
-    """Build examples from a list of values for each field, without checks; faster than one `unchecked_example` each."""
+    """Build examples from a list of values for each field, without checks; faster than calls of `unchecked_example`."""
     examples = [object.__new__(Example) for _ in columns["text"]]
     for name, values in columns.items():
         assign = _ASSIGN[name]

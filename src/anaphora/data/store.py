@@ -371,8 +371,8 @@ def _checked_description(directory: Path) -> dict[str, Any]:
 def _digests(folder: Path, about: Mapping[str, Any]) -> dict[str, str]:
     """Return the hash of each file of a cached corpus, keyed by file name.
 
-    The hashes are stored in about.json beside the corpus's description `about`; the hash for about.json itself is
-    therefore that of the description alone.
+    The hashes are stored in about.json beside the corpus's description `about`. The hash for about.json itself is
+    computed from this description alone.
     """
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != _ABOUT)
     known = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()

@@ -169,7 +169,7 @@ def _bracketed(value: str, of_texts: bool) -> str:
 
 
 def _is_read(argument: str, kinds: tuple[type[Any], ...]) -> bool:
-    """Return whether Hydra parses the value of an argument as one of these types."""
+    """Return whether Hydra parses the value of an argument as one of the types `kinds`."""
     try:
         value: Any = OverridesParser.create().parse_override(argument).value()
     except HydraException:
@@ -262,7 +262,7 @@ def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
 
 
 def _elsewhere() -> Iterator[Callable[[str], Any]]:
-    """Yield, for each combination of options in the running sweep, a function that returns a setting's value."""
+    """Yield, for each combination of options in the running sweep, a function that returns the value of a setting."""
     loader = GlobalHydra.instance().config_loader()
     typed = OverridesParser.create(loader).parse_overrides(json.loads(os.environ.get(_SWEEP, "[]")))
     options = {

@@ -305,7 +305,7 @@ class CorefUd(BilingualDocuments):
 
 @dataclass(kw_only=True)
 class ClusterLines(BilingualDocuments):
-    """JSON lines with clusters of mentions, as neural systems write: .jsonl(.gz) or .jsonlines(.gz), or a folder."""
+    """Clusters of mentions in JSON lines, as neural systems write them: .jsonl(.gz), .jsonlines(.gz) or a folder."""
 
     kind: str = "clusters"
     reader: ClassVar[str] = "anaphora.data.corpora.clusters"

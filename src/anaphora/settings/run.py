@@ -264,7 +264,7 @@ def load_yaml(path: Path, missing: str) -> Any:
     """Return the content of a YAML file as OmegaConf containers.
 
     Raises:
-        UserError: the file does not exist, with the message `missing`, or is not YAML.
+        UserError: the file does not exist (`missing` is then the message), or is not YAML.
     """
     try:
         return OmegaConf.load(path)

@@ -122,8 +122,8 @@ class _Process:
 def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -> None:
     """Start the runs, at most `executor.at_a_time` at a time, and wait for all of them.
 
-    If the command is interrupted, the runs are cancelled, except if `executor.outlives_command` is true: they then
-    continue, and repeating the command waits for them.
+    If the command is interrupted, the runs are cancelled. If `executor.outlives_command` is true, however, the runs
+    continue, and a repeated command waits for them.
 
     Raises:
         UserError: after the first run, if the study would exceed its setting `minutes`; the other runs are cancelled.

@@ -1,4 +1,4 @@
-"""Measures of a run in a study, by language and group of items, which are stored in the run's directory and reused.
+"""Computation of a run's measures by language and group of items; results are stored in the run's directory.
 
 "The chosen head" is the attention head chosen on the development split.
 """
@@ -188,7 +188,8 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
     The cue is the word that determines the antecedent. `antecedent_heads` counts heads with a candidate accuracy at
     least `ANTECEDENT_MARGIN` above chance; `predicate_heads` and `neighbour_heads` count heads to which `head_roles`
-    assigns the roles "cue" and "positional". `relations` is how many of these three counts are positive.
+    assigns the roles "cue" and "positional". `relations` is the number of positive counts among these
+    three.
     """
     groups: GroupMeasures = {}
     whole = headline.measured

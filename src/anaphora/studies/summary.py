@@ -229,8 +229,8 @@ def _difference_summary(differences: Values, bounds: tuple[float, float]) -> See
 def _values_where_solved(plan: StudyPlan, group: GroupSummary, measure: str) -> list[float | None]:
     """Return a measure's values over seeds.
 
-    In `ALIGNMENT_MEASURES` (how well attention identifies the antecedent), the value of a run that does not solve the
-    task is None, provided that task accuracy was measured.
+    If the measure is in `ALIGNMENT_MEASURES` (how well attention identifies the antecedent), and task accuracy was
+    measured, the values of runs that do not solve the task are replaced by None.
     """
     values = list(group.measures[measure].values)
     if measure not in ALIGNMENT_MEASURES or TASK_MEASURE not in group.measures:

@@ -133,8 +133,8 @@ class _Epoch(NamedTuple):
 class TrainingBatches:
     """Training batches by step; the batch of a step depends only on the seed and the step, not on earlier batches.
 
-    In an epoch, all items occur once, in random order. Each of the first epochs may be limited to the groups with the
-    shortest items; `batching.shortest_first` lists the share of the groups for each of these epochs.
+    In an epoch, all items occur once, in random order. The first epochs may be limited to the groups with the shortest
+    items: `batching.shortest_first` lists the share of the groups for each of these epochs.
 
     Args:
         slots: number of slots (numbers that mark the candidates in the input, assigned at random in each item); 0 if

@@ -55,7 +55,7 @@ class RaggedArray:
         """Return the concatenated values of the lists with the indices `chosen`.
 
         Returns:
-            Three arrays (V,): the values; for each value, the index in `chosen` of its list; and its index in the list.
+            Three arrays (V,): the values, the position of each value's list in `chosen`, and its index in this list.
         """
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)
@@ -172,8 +172,8 @@ class EncodedSplit:
         Args:
             rows: indices of the items of each row.
             slots: number of slots, the numbers that mark candidates in the input; 0 if candidates are not marked.
-            shuffle: random generator that assigns slots to each item's candidates, so that slots do not reveal their
-                order. If it is None, the candidates get the slots 1, 2, ... in order.
+            shuffle: random generator that assigns slots to each item's candidates, so that slots do not reveal the
+                order of the candidates. If it is None, the candidates get the slots 1, 2, ... in order.
 
         Raises:
             UserError: an item of the split has more candidates than there are slots.
@@ -235,7 +235,7 @@ class EncodedSplit:
 
 
 def _labels(number: int, example: Example) -> tuple[Hashable, Hashable, Hashable]:
-    """Return three keys of an item: of its minimal pair and candidates, of its group, and of its language and cue type.
+    """Return three keys of an item: for minimal pair and candidates, for group, and for language and cue type.
 
     `EncodedSplit` stores the keys as integer codes in `pair_sets`, `groups` and `cells`. If the item has no minimal
     pair or no group, its index `number` is the key.

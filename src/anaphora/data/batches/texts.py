@@ -244,8 +244,8 @@ def queried_chunks(
 
     Args:
         longest: largest number of tokens of a chunk, special tokens included.
-        words: words and phrases whose occurrences are the queries; () for every word. A phrase that crosses two chunks
-            is a query in the first.
+        words: words and phrases whose occurrences are the queries; () for every word. A phrase that extends over
+            two chunks is a query in the first chunk only.
 
     Raises:
         UserError: `longest` leaves no room for a token besides the special tokens.

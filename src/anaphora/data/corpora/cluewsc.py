@@ -42,9 +42,9 @@ class _LabelledPair:
 def read(settings: Cluewsc) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows; examples of one text share a group.
 
-    The development file of a folder, or the split "validation" on the Hugging Face Hub, is the test split. Without it,
-    as for a single file, the rows are split at random. Repeated rows, rows without a label or with placeholders for
-    words, and candidates that overlap the pronoun or another candidate are dropped.
+    The development file of a folder, or the split "validation" on the Hugging Face Hub, is the test split. If there
+    is neither, as for a single file, the rows are split at random. Repeated rows, rows without a label or with
+    placeholders for words, and candidates that overlap the pronoun or another candidate are dropped.
     """
     reader = reading.RowReader()
     train, test = train_and_test_rows(

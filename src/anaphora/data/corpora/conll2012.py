@@ -110,7 +110,7 @@ def sentences_of(path: Path) -> Iterator[str]:
 
 
 def _path_pieces(name: str) -> set[str]:
-    """Return the folder names of a path and the pieces of its file name between dots, in lower case."""
+    """Return the folder names of a path, and the file name split at dots, all in lower case."""
     return set(re.split(r"[./]", name.lower()))
 
 

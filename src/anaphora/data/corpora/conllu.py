@@ -53,7 +53,7 @@ _AGGREGATE = ":aggr"  # GUM's mark of a plural antecedent: acc:aggr, bridge:aggr
 def documents_of(path: Path, corpus: str, language: str = "en") -> Iterator[tuple[Document, Unusable]]:
     """Yield (document, annotations that cannot be used as mentions) for each document of a file.
 
-    `corpus` is the value of the factor (attribute) `corpus`, and the beginning of the document's name.
+    `corpus` becomes the factor (attribute) `corpus` of the documents, and the beginning of their names.
 
     Raises:
         UserError: a line is invalid; the message names file, line, field and value.

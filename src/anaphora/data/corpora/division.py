@@ -147,7 +147,7 @@ def read_text(path: Path) -> str:
 
 
 def lines_with_ends(text: str) -> Iterator[str]:
-    """Yield the lines of a text with their ends (LF, CRLF or CR), without a copy of the whole text as in `StringIO`."""
+    """Yield the lines of a text with their ends (LF, CRLF or CR); unlike `StringIO`, do not copy the whole text."""
     return (line.group() for line in re.finditer("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text))
 
 

@@ -91,7 +91,7 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def masked_example(row: Row, corpus: str) -> Example:
-    """Build an example from an item of `four_line_items` in whose sentence [MASK] stands for the pronoun.
+    """Build an example from an item of `four_line_items` whose sentence has [MASK] in place of the pronoun.
 
     In the text of the example, "_" replaces [MASK].
     """

@@ -45,7 +45,7 @@ class Bracket:
         return self.fields[place if self.opens or len(self.fields) > 1 else 0]
 
     def has_field(self, place: int) -> bool:
-        """Return whether the field at index `place` exists, or this is a closing bracket with the entity's id alone."""
+        """Return whether the field at index `place` exists; True for a closing bracket with only the entity's id."""
         return place < len(self.fields) or (not self.opens and len(self.fields) == 1)
 
 
@@ -61,7 +61,7 @@ class BracketFields:
     entity: int  # index of the field with the entity's id
 
     def head(self, bracket: Bracket, names: Sequence[str]) -> int:
-        """Return the row of a mention's head word, counted from 1 within the mention, as its opening bracket gives it.
+        """Return the row number of a mention's head word, from 1 within the mention, as the opening bracket gives it.
 
         The number is read from the field that has one of the `names`. If this field is a list, such as `minspan`, the
         first number in the list is returned. The result is 0 if no field with these names is declared, or if all such

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     """Load a data set from the Hugging Face Hub; return its splits, keyed by the names that they have on the Hub.
 
-    It is downloaded into the cache of `datasets`, or read from there if the Hub cannot be reached.
+    The data set is downloaded into the cache of `datasets`, or read from there if the Hub cannot be reached.
 
     Raises:
         UserError: `path` is not hf://owner/name or hf://owner/name/config, or the data set is not available.

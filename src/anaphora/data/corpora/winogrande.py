@@ -27,10 +27,10 @@ ORIGIN = Origin(
 def read(settings: Winogrande) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped rows.
 
-    The development file of a folder, or the split "validation" on the Hugging Face Hub, is the test split. Without it,
-    as for a single file, the rows are split at random. `qID` determines groups and minimal pairs; rows without it share
-    a group if they have the same options. Rows without an answer, or with options that `find_mentions` rejects, are
-    dropped.
+    The development file of a folder, or the split "validation" on the Hugging Face Hub, is the test split. If there
+    is neither, as for a single file, the rows are split at random. `qID` determines groups and minimal pairs; rows
+    without `qID` share a group if they have the same options. Rows without an answer, or with options that
+    `find_mentions` rejects, are dropped.
     """
     train, development = train_and_test_rows(
         settings.path, ORIGIN.files, lambda folder: _train_file(folder, settings), DEVELOPMENT, reading.json_lines

@@ -193,10 +193,10 @@ def _opposite_pronoun(form: re.Match[str]) -> str:
 def _by_name(people: _Passage, draw: random.Random) -> list[Example]:
     """Build at most one item by the name rule, in which a pronoun replaces a repeated mention of a person.
 
-    The candidates are this person, who is the antecedent, and another person of the same or of unknown gender. If there
-    are two or more such others, both candidates are taken from them with a probability of 25 %, so that the correct
-    answer is "none of them". There is no item if no person of known gender is mentioned twice, a pronoun has the
-    opposite gender, there is no other candidate, or the case of the new pronoun is unclear.
+    The candidates are this person, who is the antecedent, and another person of the same or of unknown gender. If two
+    such other people exist, they become the candidates with a probability of 25 %; the correct answer is then "none of
+    them". There is no item if no person of known gender is mentioned twice, a pronoun has the opposite gender, there is
+    no other candidate, or the case of the new pronoun is unclear.
     """
     text = people.text
     again = [person for person in people.spans if people.gender[person] and len(people.spans[person]) > 1]
@@ -287,7 +287,8 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 def _balanced(examples: list[Example]) -> list[Example]:
     """Keep an evenly spaced sample of the items whose antecedent is the first candidate, and all others.
 
-    The sample has at most `MAX_FIRST_RATIO` items per item whose antecedent is the second candidate, but at least one.
+    The sample has at least one item, and at most `MAX_FIRST_RATIO` times as many items as there are items whose
+    antecedent is the second candidate.
     """
     first = [number for number, example in enumerate(examples) if example.antecedents == (0,)]
     later = sum(example.antecedents == (1,) for example in examples)

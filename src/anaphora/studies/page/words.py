@@ -250,7 +250,7 @@ def table_title(language: str) -> str:
 
 
 def _study_group_names() -> dict[str, str]:
-    """Return the display name of the group "all" and of each group of items measured under an intervention."""
+    """Return the display names of groups of items: of "all", and of groups such as "query permuted" (interventions)."""
     return {
         "all": _("all items"),
         "candidates knocked out": _("edges from pronoun to candidates knocked out"),
