@@ -242,7 +242,7 @@ class WithoutEffect(NamedTuple):
     """Settings that have no effect under a condition.
 
     In `names`, a name that ends with a dot stands for all settings below it. `condition` describes the condition in
-    messages. `holds` returns whether the condition holds; its argument is a function that returns the value of a setting.
+    messages. `holds` returns whether the condition holds; it is called with a function that returns a setting's value.
     """
 
     names: tuple[str, ...]

@@ -119,8 +119,8 @@ def check_replaced(job: Job, query: Query) -> None:
     """Check that storing the measures of `query` would not overwrite other measures of a run.
 
     Raises:
-        UserError: stored measures of another split, of other items or not in `query` would be overwritten, and
-            `query.overwrite` is not set.
+        UserError: measures that are stored for another split or other items, or are not in `query`, would be
+            overwritten, and `query.overwrite` is not set.
     """
     try:
         stored = _read_measured(job.directory)

@@ -82,7 +82,8 @@ def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> di
 def files(settings: ControlledCorpus) -> dict[str, Path]:
     """Return the TOML files of a corpus with these settings, keyed by path relative to their common folder.
 
-    The files of all set-cue types, role-cue types and `composition` are included, even of types that the corpus lacks.
+    The files of `short_text` are included only if the corpus has examples of this cue type. The files of the other cue
+    types are always included.
     """
     on_request = [SHORT_TEXT] if SHORT_TEXT in settings.types else []
     names = [

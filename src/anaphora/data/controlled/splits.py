@@ -213,14 +213,17 @@ class WithheldPairs:
         return self._states[key]
 
     def voices(self, predicate: Predicate, level: str, split: str) -> tuple[str, ...]:
-        """Return the voices in which a predicate occurs with its states of a level (L0, L1 or L2) in a split."""
+        """Return the voices in which a predicate may occur in a split with states of a level (L0, L1 or L2)."""
         if level != "L1":
             return VOICES
         shown = self._voices[predicate.name]
         return (shown,) if split == "train" else tuple(voice for voice in VOICES if voice != shown)
 
     def predicates(self, level: str, split: str) -> list[Predicate]:
-        """Return the predicates that occur with states of a level (L0, L1 or L2, see `WithheldPairs`) in a split."""
+        """Return the predicates, such as "rescued", that may occur in a split with states of a level.
+
+        The level is L0, L1 or L2 (see `WithheldPairs`).
+        """
         if level == "L0":
             return list(self.content.predicates)
         if split == "train":

@@ -95,7 +95,7 @@ def files(settings: ClusterLines) -> dict[str, Path]:
     """Return the files to read, keyed by path relative to `data.path`; a single file may have any name.
 
     Raises:
-        UserError: the path does not exist, or the folder has no such file.
+        UserError: the path does not exist, or the folder has no .jsonl or .jsonlines file.
     """
     there = existing_path(settings.path, ORIGIN.files)
     named = {name: path for name, path in files_below(there).items() if name.endswith(SUFFIXES) or not there.is_dir()}

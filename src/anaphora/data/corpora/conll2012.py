@@ -68,7 +68,7 @@ def files(settings: Conll2012) -> dict[str, Path]:
     (gold_conll or gold.conll), only these are returned.
 
     Raises:
-        UserError: the path does not exist, or the folder has no such file.
+        UserError: the path does not exist, or the folder has no _conll or .conll file in this language.
     """
     there = existing_path(settings.path, ORIGIN.files)
     if not there.is_dir():

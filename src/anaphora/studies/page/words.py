@@ -117,7 +117,7 @@ def is_of_route(measure: str) -> bool:
 def has_alignment(study: Study) -> bool:
     """Return whether a study measures alignment, that is, how well attention weights identify the antecedent.
 
-    Studies of recurrent networks or of predicted labels do not.
+    Studies of recurrent networks, and of models that predict labels, measure no alignment.
     """
     groups = (summary for cell in study.cells for groups in cell.groups.values() for summary in groups.values())
     return any(_is_alignment(measure) for summary in groups for measure in summary.measures)
