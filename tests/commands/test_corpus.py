@@ -224,6 +224,14 @@ def test_a_part_of_other_is_no_chinese_pronoun_and_he_himself_is_one(
     assert ("no pronoun is marked in 1 of 3 items" in printed) is counted
 
 
+def test_texts_in_two_splits_are_counted(script: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "text.jsonl"
+    for copies, said in ((1, False), (2, True)):
+        path.write_text("".join(json.dumps({"text": f"Page {number}."}) + "\n" for number in range(20)) * copies)
+        printed = script("corpus", "data=plain_text", f"data.path={path}", "data.test_share=0.5").out
+        assert (re.search(r"in two splits: \d+ of 20 texts of test are in train too", printed) is not None) is said
+
+
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:
     printed = described(DPR)
     header = printed[: printed.index("train")]

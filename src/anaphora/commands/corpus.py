@@ -67,7 +67,7 @@ def corpus(settings: CorpusDescription) -> None:
 
 def _describe(settings: CorpusDescription) -> None:
     from anaphora.base.console import working
-    from anaphora.commands.parts.tables import print_table_of
+    from anaphora.commands.parts.tables import print_shared_texts, print_table_of
     from anaphora.data.store import load as load_corpus
 
     started = time.perf_counter()
@@ -80,6 +80,8 @@ def _describe(settings: CorpusDescription) -> None:
         print_table_of(_("texts; words stand between blanks"), counts)
         counted = N_("read: {count} texts from {rows} rows in {seconds} s")
         print_reading(counted, texts, corpus.report, seconds, settings.data)
+        for (earlier, known), (later, listed) in combinations(texts.items(), 2):
+            print_shared_texts(listed, later, known, earlier)
         _write_corpus(corpus, settings, counts)
         return
     splits = {name: corpus.examples(name) for name in data_settings.SPLITS}

@@ -157,6 +157,21 @@ def test_a_wrong_plain_text_is_reported(name: str, content: str, message: str, t
         plain(write(tmp_path / name, content))
 
 
+def test_a_wrong_further_file_is_reported_by_its_setting_and_nothing_left_with_its_reason(tmp_path: Path) -> None:
+    text = write(tmp_path / "a.txt", "One two three four five six seven eight.")
+    for more, message in (
+        (str(tmp_path / "b.txt"), r"data.also \(.*b.txt\): there is no such file"),
+        (str(write(tmp_path / "a.pdf", "x")), r"data.also \(.*a.pdf\): it has no file of .txt"),
+        ("hf://pages", r"data.also \(hf://pages\) must be hf://owner/name"),
+    ):
+        with pytest.raises(UserError, match=message):
+            plain(text, also=[more])
+    with pytest.raises(
+        UserError, match=r"no text is left; dropped: 1 \(a paragraph shares 8 words in a row with a.txt"
+    ):
+        plain(text, without=[str(text)])
+
+
 def test_a_cut_off_gzip_file_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt.gz", "some words " * 99)
     path.write_bytes(path.read_bytes()[:-9])

@@ -33,6 +33,7 @@ from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_undecided, typed_names
 
 if TYPE_CHECKING:
+    from anaphora.data.text import Text
     from anaphora.runs.directory import Run
     from anaphora.settings.data import Data
 
@@ -65,6 +66,20 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
             shared=shared,
             items=len(items),
             **names,
+        )
+
+
+@in_language_of_messages
+def print_shared_texts(texts: Sequence[Text], split: str, others: Sequence[Text], other: str) -> None:
+    """Print the number of texts of a split that are also in another split, unless it is 0."""
+    known = {each.text for each in others}
+    if shared := sum(each.text in known for each in texts):
+        say(
+            "in two splits: {shared} of {items} texts of {split} are in {other} too",
+            shared=shared,
+            items=len(texts),
+            split=_split_name(split),
+            other=_split_name(other),
         )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import datasets
 
 
-def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
+def hub_data(path: str, instead: str, setting: str = "data.path") -> dict[str, datasets.Dataset]:
     """Load a data set from the Hugging Face Hub; return its splits, keyed by the names that they have on the Hub.
 
     The data set is downloaded into the cache of `datasets`, or read from there if the Hub cannot be reached.
@@ -29,14 +29,14 @@ def hub_data(path: str, instead: str) -> dict[str, datasets.Dataset]:
     owner, _, rest = path.removeprefix(HUB_PREFIX).partition("/")
     name, _, configuration = rest.partition("/")
     if not owner or not name or "/" in configuration:
-        raise UserError(f"data.path ({path}) must be hf://owner/name or hf://owner/name/config")
+        raise UserError(f"{setting} ({path}) must be hf://owner/name or hf://owner/name/config")
     try:
         with _offline_if_unreachable():
             loaded = load_dataset(f"{owner}/{name}", configuration or None)
     except Exception as error:  # the errors of the library's network and file layers have no common class
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise UserError(
-            f"data.path ({path}): not available from the hub ({reason}); give data.path={instead}"
+            f"{setting} ({path}): not available from the hub ({reason}); give {setting}={instead}"
         ) from None
     assert isinstance(loaded, DatasetDict)
     return {str(split): data for split, data in loaded.items()}

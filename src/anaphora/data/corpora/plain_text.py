@@ -57,9 +57,11 @@ def read(settings: PlainText | SilverStandard) -> tuple[dict[str, list[Text]], R
         (splits[official] if official else free).extend(kept)
     for split, texts in division.split_by_group(free, settings.dev_share, settings.test_share, settings.seed).items():
         splits[split] += texts
+    report = ReadingReport(rows, tuple(dropped))
     if not any(splits.values()):
-        raise UserError(f"data.path ({settings.path}): no text is left")
-    return splits, ReadingReport(rows, tuple(dropped))
+        reasons = "".join(f"; dropped: {number} ({reason})" for reason, number in report.reasons.items())
+        raise UserError(f"data.path ({settings.path}): no text is left{reasons}")
+    return splits, report
 
 
 def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
@@ -68,19 +70,24 @@ def files(settings: PlainText | SilverStandard) -> dict[str, Path]:
     Raises:
         UserError: a path does not exist, or has no file of a known format.
     """
-    local = [name for name in (settings.path, *settings.also) if not division.is_hub(name)]
-    return {str(path): path for name in local for path in _files_of(name).values()}
+    local = [(setting, name) for setting, name in _sources(settings) if not division.is_hub(name)]
+    return {str(path): path for setting, name in local for path in _files_of(setting, name).values()}
 
 
-def _files_of(name: str) -> dict[str, Path]:
+def _sources(settings: PlainText | SilverStandard) -> list[tuple[str, str]]:
+    """Return (setting, path) for `data.path` and each path in `data.also`."""
+    return [("data.path", settings.path), *(("data.also", name) for name in settings.also)]
+
+
+def _files_of(setting: str, name: str) -> dict[str, Path]:
     """Return the files of known formats in a folder and its subfolders, keyed by relative path, without hidden files.
 
-    If the path names a file, only this file is returned, keyed by its name.
+    If the path names a file, only this file is returned, keyed by its name. Errors name the setting.
     """
-    there = division.files_below(division.existing_path(name, ORIGIN.files))
+    there = division.files_below(division.existing_path(name, ORIGIN.files, setting))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}
     if not inside:
-        raise UserError(f"data.path ({name}): it has no file of {', '.join(_FORMATS)}, as it is or as .gz")
+        raise UserError(f"{setting} ({name}): it has no file of {', '.join(_FORMATS)}, as it is or as .gz")
     return inside
 
 
@@ -92,20 +99,20 @@ def _text_sources(settings: PlainText | SilverStandard) -> Iterator[tuple[str, s
     official = {path: split for path in files(settings).values() if (split := _official_split(path))}
     if len(set(official.values())) < 2:
         official = {}
-    for name in (settings.path, *settings.also):
+    for setting, name in _sources(settings):
         if division.is_hub(name):
-            yield from _hub(name)
+            yield from _hub(setting, name)
         else:
-            for place, path in _files_of(name).items():
+            for place, path in _files_of(setting, name).items():
                 yield str(path), official.get(path), list(_documents(path, place))
 
 
-def _hub(name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
+def _hub(setting: str, name: str) -> Iterator[tuple[str, str | None, list[Text]]]:
     """Yield (name, official split, documents) for each split of a data set on the Hugging Face Hub.
 
     The official split is None if the data set has no dev split, or if the split is not train, dev or test.
     """
-    there = hub_data(name, ORIGIN.files)
+    there = hub_data(name, ORIGIN.files, setting)
     divided = "dev" in {_HUB_SPLITS.get(split) for split in there}
     for split, rows in there.items():
         texts = [
