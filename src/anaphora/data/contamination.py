@@ -72,7 +72,7 @@ class EvaluationNgrams:
         self._passes[_first_bits(self._known)] = True
 
     def shared_with(self, paragraphs: Sequence[str]) -> list[str | None]:
-        """Return, for each paragraph, the name of evaluation data with eight consecutive words of it, or None."""
+        """Find evaluation data that share eight consecutive words with each paragraph; return their name, or None."""
         shared: list[str | None] = [None] * len(paragraphs)
         if not len(self._known):
             return shared

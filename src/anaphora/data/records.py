@@ -85,7 +85,7 @@ class GroupRows:
         return len(self._sizes)
 
     def append(self, group: list[Example]) -> None:
-        """Add a group."""
+        """Add the examples of one group."""
         self._groups.append(group)
         self._sizes.append(len(group))
         if len(self._groups) == _GROUPS_AT_ONCE:

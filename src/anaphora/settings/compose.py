@@ -232,14 +232,14 @@ def check_effects(overrides: Sequence[str], settings: DictConfig) -> None:
 
 
 def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
-    """Check that no boolean is given as a number, and that no recipe or experiment replaces a value of a chosen file.
+    """Check that no boolean is given as a number, and that no recipe or experiment overrides a file chosen by the user.
 
     Recipes and experiments are composed after the other config groups. In model=mine recipe=small, the recipe would
     therefore replace values of the file that model=mine names. An experiment may replace the values of a recipe,
     because this is its purpose.
 
     Raises:
-        UserError: a boolean is a number, or a recipe or an experiment replaces a value of a chosen file.
+        UserError: a boolean is a number, or a recipe or an experiment replaces a value of a file chosen by the user.
     """
     typed = _typed_values(overrides)
     for name, value in typed.items():

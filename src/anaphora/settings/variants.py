@@ -131,7 +131,7 @@ def _qualified_name(settings: type[Any]) -> tuple[str, str]:
 
 
 def _checked(build: Callable[..., Any], option: str, slot: RecipeSlot) -> Callable[..., Any]:
-    """Wrap a build function; raise UserError unless its result is of the slot's class and has the slot's methods."""
+    """Wrap a build function so that it raises UserError unless its result has the class and methods of the slot."""
 
     @functools.wraps(build)
     def checked(*arguments: Any, **named: Any) -> Any:

@@ -69,9 +69,9 @@ def accuracy_with_attention_knockout(headline: Headline) -> GroupMeasures:
 def accuracy_by_route(headline: Headline) -> GroupMeasures:
     """Return the task accuracy when some routes of information from the candidates to the pronoun are blocked.
 
-    Information may reach the pronoun directly, if it attends to the candidates in some layer, or through other tokens
-    that attend to them. Only main items (`Example.is_main`) are used, grouped by language and cue type (such as
-    causality). The measures are:
+    Information may reach the pronoun directly, if the pronoun attends to the candidates in some layer, or indirectly,
+    through other tokens that attend to the candidates. Only main items (`Example.is_main`) are used, grouped by
+    language and cue type (such as causality). The measures are:
 
     - `without_layer_<l>_accuracy`: task accuracy if the pronoun cannot attend to the candidates in layer l.
     - `without_relay_accuracy`: task accuracy if, in all layers, only the pronoun and the candidates themselves can

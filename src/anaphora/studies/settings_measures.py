@@ -85,7 +85,8 @@ def symmetry(config: Config, seed: int) -> GroupMeasures:
 def step_time(config: Config, seed: int, clock: Callable[[], float] = time.perf_counter) -> GroupMeasures:
     """Measure the time of a training step of the encoder on 2,048 tokens for growing sentence lengths.
 
-    The result, {"any": {"tokens 32": {"seconds_per_step"}}}, is the median of three forward, backward and AdamW steps.
+    The time is the median of three steps (forward, backward and AdamW). The result has one group for each length:
+    {"any": {"tokens 32": {"seconds_per_step"}}}.
 
     Raises:
         UserError: the model cannot encode the longest sentence (`SENTENCE_LENGTHS`), or the device does not exist.

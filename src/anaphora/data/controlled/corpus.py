@@ -50,7 +50,7 @@ _SEEDS = {"distractor_only": "filler_only"}
 
 
 def generate(settings: ControlledCorpus) -> dict[str, list[Example]]:
-    """Generate the examples of all splits: groups (quads, octads) in random order, each with adjacent examples."""
+    """Generate the examples of all splits: groups (quads, octads) in random order, with their examples adjacent."""
     return {split: decoded(table) for split, table in read(settings)[0].items()}
 
 

@@ -114,8 +114,8 @@ def cluster_documents(path: Path, ends: str | None = None, setting: str = "data.
         setting: name of the setting for `ends`, for error messages.
 
     Raises:
-        UserError: a line is invalid, the file has no document, or `ends` is wrong. If `ends` is None: the spans do not
-            show whether their ends are inclusive or exclusive.
+        UserError: a line is invalid, the file has no document, or `ends` is wrong or, if it is
+            None, cannot be inferred.
     """
     rows = [(where, row, _cluster_field(where, row)) for where, row in json_lines(path)]
     if not rows:

@@ -285,7 +285,7 @@ def read(settings: SilverStandard) -> tuple[dict[str, list[Example]], ReadingRep
 
 
 def _balanced(examples: list[Example]) -> list[Example]:
-    """Keep an evenly spaced sample of the items whose antecedent is the first candidate, and all others.
+    """Keep an evenly spaced sample of the items whose antecedent is the first candidate, and keep all other items.
 
     The sample has at least one item, and at most `MAX_FIRST_RATIO` times as many items as there are items whose
     antecedent is the second candidate.
