@@ -25,6 +25,7 @@ TASKS = {
     "own": ("task.own_token=0.2", "task.own_token_weight=0.5"),
     "supervised": ("task/prediction=word", "task.supervision.weight=0.5", "batching.kind=buckets"),
     "pairs": ("task/prediction=pair", "task.minimal_pair_contrast=0.5"),
+    "pairs in two rows": ("task/prediction=pair", "task.minimal_pair_contrast=0.5", "batching.kind=buckets"),
 }
 
 
