@@ -247,7 +247,7 @@ def _taken_up(context: ForkServerContext, folder: Path, work: Work) -> list[str]
     first_log = folder.with_suffix(".log")
     first_log.rename(folder.with_suffix(".first.log"))
     second = run(context, folder, work, work.again(folder), Fault())
-    if second.succeeded or "this run has finished; there is nothing to resume" in second.text:
+    if second.succeeded or any(done in second.text for done in _DONE):
         folder.with_suffix(".first.log").unlink()
         return []
     return [f"taken up again it ends with {second.statuses}: {second.text[-300:]!r}"]
@@ -280,6 +280,8 @@ _ALLOWED: dict[str, set[int | None]] = {
     "twice": {0, 1, 2},  # 1: a sweep of which another process holds a run
 }
 """Allowed exit statuses by kind of fault."""
+_DONE = ("this run has finished; there is nothing to resume", "output (exported) is not empty")
+"""What a command says that was interrupted when its work was done, or of which a second copy has done it."""
 _LARGE = 100 * 2**20
 
 

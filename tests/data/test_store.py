@@ -321,10 +321,14 @@ def test_folds_take_turns_as_the_dev_split_and_leave_the_test_split_alone(tmp_pa
     assert len(texts) == len(set(texts)) == 16
 
 
-@pytest.mark.parametrize(("folds", "fold"), [(1, 0), (4, 4), (4, -1), (None, 1)])
-def test_folds_that_do_not_exist_are_refused(folds: int | None, fold: int) -> None:
-    with pytest.raises(UserError, match=r"data\.fold"):
+@pytest.mark.parametrize(
+    ("folds", "fold", "message"),
+    [(1, 0, "data.folds (1)"), (4, 4, "(4)"), (4, -1, "fold (-1)"), (None, 1, "(not set)")],
+)
+def test_folds_that_do_not_exist_are_refused(folds: int | None, fold: int, message: str) -> None:
+    with pytest.raises(UserError, match=r"data\.fold") as refused:
         OwnExamples(path="items.jsonl", folds=folds, fold=fold)
+    assert message in str(refused.value)
 
 
 def test_a_corpus_with_parts_of_words_can_be_read_as_own_data(tmp_path: Path) -> None:
