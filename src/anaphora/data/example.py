@@ -348,8 +348,8 @@ def _checked_extents(
 ) -> dict[str, str]:
     """Check the factors (attributes) `extent` and `extents`, which are the spans of whole mentions, and return them.
 
-    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record; in
-    the result, they are in text order, which `new_indices` gives for each candidate.
+    `length` is the number of characters of the text. `candidates` and `factors` are in the order of a user's record;
+    the result is in text order. `new_indices` has the new index of each candidate.
     """
 
     def is_span(written: str) -> bool:

@@ -296,7 +296,7 @@ def numbered_words(text: str, span: Span) -> str:
 
 
 def distinct_names(text: str, spans: Sequence[Span]) -> list[str]:
-    """Return the words of each span; `numbered_words` if several of these spans have the same words."""
+    """Return the words of each span, with a number as in "dog:2" if several of these spans have the same words."""
     names = [text[slice(*span)] for span in spans]
     return [
         numbered_words(text, span) if names.count(name) > 1 else name for name, span in zip(names, spans, strict=True)

@@ -122,8 +122,8 @@ def for_hydra(arguments: Sequence[str]) -> list[str]:
     which Hydra would look for in the package, becomes absolute.
 
     Raises:
-        UserError: an option that changes only printed settings is given without `--cfg`; `hydra.run.dir` is the only
-            setting of Hydra, and so has no effect; or the folder of `--config-path` does not exist.
+        UserError: an option that changes only printed settings is given without `--cfg`; `hydra.run.dir` is given
+            without another setting of Hydra, and so has no effect; or the folder of `--config-path` does not exist.
     """
     settings, options = settings_and_options(arguments)
     names = [option.partition("=")[0] for option in options]

@@ -329,8 +329,8 @@ class PlainText(TextCorpus):
     """Pre-training text: a .txt, .jsonl (text, title) or wikitext .tokens file (or .gz), a folder, or hf://owner/name.
 
     If at least two of wiki.train.tokens, wiki.valid.tokens and wiki.test.tokens are present, they are the splits. Rows
-    on the Hugging Face Hub need a field text and may have a field title; the Hub's splits are used if there is one for
-    validation.
+    on the Hugging Face Hub need a field text and may have a field title; the Hub's splits are used if one of them is
+    for validation.
     """
 
     kind: str = "plain_text"

@@ -105,7 +105,7 @@ def construct(settings: type[Setting], plain: Mapping[Any, Any], path: str) -> S
 
 
 def _from_home(value: Any) -> Any:
-    """Expand a leading "~", but not "~name", in a path or a list of paths, for instance after an equals sign."""
+    """Expand a leading "~", but not "~name", in a path or a list of paths."""
     if isinstance(value, list):
         return [_from_home(one) for one in value]
     is_in_home = isinstance(value, str) and (value == "~" or value.startswith("~/"))

@@ -182,8 +182,8 @@ def one_head_measures(headline: Headline) -> GroupMeasures:
       pronoun's attention weights are replaced by those in that sentence, aligned token by token. Only pairs with two
       right and different predictions are used.
     - `exchange_flips`: share of items whose prediction becomes the strongest distractor if the attention weights on
-      this distractor and on the antecedent are exchanged. Only items with a distractor and a correct
-      prediction are used.
+      this distractor and on the antecedent are exchanged. Only items with a distractor and a correct prediction are
+      used.
     - `pronoun_specificity`: mean attention weight from the pronoun to the antecedent, divided by the mean of the
       largest attention weight from any other word to the antecedent.
 

@@ -188,8 +188,7 @@ def count_relation_heads(headline: Headline) -> GroupMeasures:
 
     The cue is the word that determines the antecedent. `antecedent_heads` counts heads with a candidate accuracy at
     least `ANTECEDENT_MARGIN` above chance; `predicate_heads` and `neighbour_heads` count heads to which `head_roles`
-    assigns the roles "cue" and "positional". `relations` is the number of positive counts among
-    these three.
+    assigns the roles "cue" and "positional". `relations` is the number of positive counts among these three.
     """
     groups: GroupMeasures = {}
     whole = headline.measured

@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 def run_study(plan: StudyPlan, folder: Path) -> Study:
     """Train and measure the runs of a study that are missing, and write results and pages.
 
-    The results are `study.json`, `study.csv` and figures; the pages are that of the study and the list of all studies.
-    They cover all cells, including those not in `plan.only`. `folder` holds the configuration files.
+    The results are `study.json`, `study.csv` and figures. The pages are the page of the study and the list of all
+    studies. Results and pages cover all cells (configurations), including those not in `plan.only`. `folder` holds the
+    configuration files.
 
     Raises:
         UserError: before any run, if a cell has invalid settings; if the data, the device or the cluster do not exist;

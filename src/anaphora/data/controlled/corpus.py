@@ -238,7 +238,7 @@ class _Quotas:
     has_compositions: bool
 
     def of_templates(self, content: CueTypeContent) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each part of the split with items of a cue type with templates."""
+        """Return (stratum, number of items) for each stratum (part of the split) of a cue type that has templates."""
         is_role = bool(content.scenarios)
         cataphoric = [each for each in (*self.sets, *self.roles) if each.of(self.split, cataphora=True)]
         if self.split == "train":
@@ -255,7 +255,7 @@ class _Quotas:
         return _listed(self._items_of_a_type(), strata)
 
     def of_compositions(self) -> list[tuple[str, int]]:
-        """Return (stratum, number of items) for each part of the split with items of the cue type `composition`."""
+        """Return (stratum, number of items) for each stratum (part of the split) of the cue type `composition`."""
         if self.split == "train":
             items = self._training_items(COMPOSITION, is_role=True)
             strata = {

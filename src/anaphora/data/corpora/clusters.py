@@ -61,7 +61,7 @@ class ClusterDocument:
         return [word for sentence in self.sentences for word in sentence]
 
     def with_clusters(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> ClusterDocument:
-        """Return a copy of the document with other clusters, also in its `row`, the JSON object of its line."""
+        """Return a copy of the document with other clusters; those in `row` (a JSON object) are replaced too."""
         beyond = int(self.ends == "inclusive")
         written = [[[start, end - beyond] for start, end in cluster] for cluster in clusters]
         row = {**self.row, self.field: written}

@@ -106,8 +106,8 @@ def _builders(path: Path, language: str) -> list[_ParsedDocumentBuilder]:
 def sentences_of(path: Path) -> Iterator[str]:
     """Yield the text of each sentence of a file.
 
-    If the sentence has a line `# text =`, this gives the text. Otherwise the text consists of the words without empty
-    nodes. A sentence ends at a blank line; each further blank line yields "".
+    If the sentence has a line `# text =`, the line gives the text. Otherwise the text consists of the words, without
+    empty nodes. A sentence ends at a blank line; each further blank line yields "".
 
     Raises:
         UserError: a word of a sentence without `# text =` does not have ten cells.

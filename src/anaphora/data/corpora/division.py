@@ -232,7 +232,7 @@ def check_one_split(
 
 
 def fold_numbers(items: Sequence[Item], folds: int, seed: int) -> list[int]:
-    """Return the random fold of each item; items with the same `group_key` share one.
+    """Return the random fold of each item; items with the same `group_key` share a fold.
 
     The number of groups per fold differs by at most one.
     """

@@ -2,7 +2,7 @@
 
 A line `# global.Entity = eid-etype-head-other` declares the hyphen-separated fields, and is checked against the
 brackets. If a file lacks this line, as GUM before version 8, the field with the entity's id is inferred from the
-brackets (`undeclared_entity`). If they do not show it, a `UserError` names the first bracket.
+brackets (`undeclared_entity`). If this fails, a `UserError` names the first bracket.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reader of texts with labels: SST-2, rotten tomatoes, AG News, ChnSentiCorp, a user's file, or the Hugging Face Hub.
 
-Dropped are rows without a label or text, texts with placeholders for words, repeated training texts, dev texts that
-also occur in test, and training texts that also occur in dev or test; in ChnSentiCorp, a quarter of the dev texts also
-occur in train.
+The reader drops rows without a label or text, texts with placeholders for words, repeated training texts, dev texts
+that also occur in test, and training texts that also occur in dev or test. In ChnSentiCorp, a quarter of the dev texts
+also occur in train.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class _Row:
 def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
     """Return the texts by split and a report on dropped rows.
 
-    The splits are those of the file names, of the Hugging Face Hub, or of a column `split`; on the Hub or in the
-    column, "dev", "validation", "valid" and "val" are one split. If train has no labelled text, dev becomes train;
+    The splits are those of the file names, of the Hugging Face Hub, or of a column `split`. On the Hub and in the
+    column, "dev", "validation", "valid" and "val" all mean dev. If train has no labelled text, dev becomes train;
     otherwise, if test has none, dev becomes test. A missing dev or test split is drawn from train at random.
 
     Raises:

@@ -82,7 +82,7 @@ def _sources(settings: PlainText | SilverStandard) -> list[tuple[str, str]]:
 def _files_of(setting: str, name: str) -> dict[str, Path]:
     """Return the files of known formats in a folder and its subfolders, keyed by relative path, without hidden files.
 
-    If the path names a file, only this file is returned, keyed by its name. Errors name the setting.
+    If the path `name` is a file, only this file is returned, keyed by its name. Error messages begin with `setting`.
     """
     there = division.files_below(division.existing_path(name, ORIGIN.files, setting))
     inside = {place: path for place, path in there.items() if _format(path) in _FORMATS}

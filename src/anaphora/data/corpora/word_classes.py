@@ -81,9 +81,9 @@ _NO_WORD = re.compile(r"[^\w]+|['’]s?")
 def word_form(word: str, tags: Sequence[str], language: str) -> str:
     """Return the class of a word, one of `FORMS`.
 
-    The first known tag decides between "pronoun", "proper" and "nominal". Without one, or if a treebank tags some
-    pronouns so ("this" and "who" in the Penn Treebank), the class is "pronoun" for a word in the list of pronouns. Any
-    other word without a known tag is "unknown".
+    The first known tag decides between "pronoun", "proper" and "nominal". However, a word in the list of pronouns is a
+    "pronoun" if it has no known tag, or a tag that treebanks also give to pronouns (for instance "this" in the Penn
+    Treebank). Any other word without a known tag is "unknown".
     """
     tag = next((each for each in tags if each in _TAGS), "")
     if tag and not (tag in _TAGS_OF_SOME_PRONOUNS and word.lower() in _PRONOUNS[language]):
@@ -92,7 +92,10 @@ def word_form(word: str, tags: Sequence[str], language: str) -> str:
 
 
 def is_chinese_pronoun(text: str, span: tuple[int, int]) -> bool:
-    """Return whether a span of a text is a listed Chinese pronoun, also with 自己, and not the 他 of 他们 or 其他."""
+    """Return whether a span of a text is a Chinese pronoun in the list of pronouns, possibly followed by 自己.
+
+    A 他 inside 他们 or 其他 is not a pronoun.
+    """
     start, end = span
     form = _INTENSIFIER.sub("", text[start:end])
     if form not in _PRONOUNS["zh"] or text[end : end + 1] in ("们", "們"):
