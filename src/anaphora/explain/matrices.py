@@ -176,7 +176,7 @@ def _notes(notes: Any) -> tuple[str, ...]:
 
 
 def row_index(name: Any, labels: tuple[str, ...]) -> int:
-    """Return the index of the row with this label, in upper or lower case, or with this index.
+    """Return the index of the row with the label or index `name`; the label may be in upper or lower case.
 
     Raises:
         UserError: there is no such row.

@@ -147,7 +147,7 @@ def _cores() -> int:
 
 
 def _load() -> float | None:
-    """Return the mean number of other busy threads over a few samples; the system's average includes this process."""
+    """Return the mean number of other busy threads over a few samples; the system's own average counts this process."""
     busy = []
     try:
         for _number in range(_LOOKS):

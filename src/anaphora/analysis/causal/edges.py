@@ -155,7 +155,7 @@ class SentenceEdges:
         return HeadEdges(head, [int(self.elsewhere[index])], keys, float(self.elsewhere_mass[index]))
 
     def _as_far_as_gold(self) -> list[int]:
-        """Return, for each token of the antecedents, another token of `free` at a similar distance."""
+        """Return, for each antecedent token, a different token (one of `free`) about as far from the pronoun."""
         middle = sum(self.pronoun) / len(self.pronoun)
         left = list(self.free)
         chosen = []

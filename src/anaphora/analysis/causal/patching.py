@@ -23,8 +23,8 @@ from anaphora.base.translation import _
 def aligned_patching(tests: CausalTests) -> Callable[[Bools], AlignedPatching]:
     """Patch the pronoun's attention rows in the head under test, and in all heads of its layer.
 
-    The sentences of a minimal pair may differ in length (`align_rows`). Items are tested if the model answers both
-    sentences correctly, with different antecedents.
+    The sentences of a minimal pair may differ in length (`align_rows`). Items are tested if the sentences of their pair
+    have different antecedents and the model answers both correctly.
 
     Returns:
         Function from a mask of items, (N,), to the share of tested items whose answer becomes that of the pair's other
@@ -56,8 +56,8 @@ def pattern_patching(
 ) -> Callable[[Bools], PatternPatching]:
     """Patch the pronoun's attention rows, but not the values, in the best k heads, the head under test, and its layer.
 
-    Items are tested if the sentences of the minimal pair differ in one word only, and the model answers both correctly,
-    with different antecedents.
+    Items are tested if the sentences of their minimal pair differ in one word only and have different antecedents, and
+    the model answers both correctly.
 
     Args:
         aligned: result of `aligned_patching`.
@@ -109,7 +109,7 @@ def _flipped(
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
-    """Return whether two items differ in one word only, and are answered correctly, with different antecedents."""
+    """Return whether two items differ in one word only, have different antecedents, and are both answered correctly."""
     one, two = tests.subject.tokens[item], tests.subject.tokens[other]
     if len(one.ids) != len(two.ids) or tests.sentences[item].pronoun != tests.sentences[other].pronoun:
         return False

@@ -193,7 +193,7 @@ class EditedSubject(ABC):
 
     @abstractmethod
     def _scores_under(self, intervention: Callable[[int], Intervention]) -> Scores:
-        """Return the scores of all items, (N, M + 1), under an intervention, given as a function of the batch index."""
+        """Return the scores of all items, (N, M + 1), if `intervention(index)` edits the batch with each index."""
 
     @abstractmethod
     def _run(self, batch: int, intervention: Intervention) -> None:

@@ -294,7 +294,7 @@ class Evidence:
 
 
 def in_group(part: Groups[T] | None, language: str, kind: str) -> T | None:
-    """Return the entry of `part` for a language and cue category (`kind`, or "all"); None if there is none."""
+    """Return the result for a language and cue category (`kind`, or "all"); None if there is none."""
     return (part or {}).get(language, {}).get(kind)
 
 

@@ -106,7 +106,7 @@ class Headline(Measurement):
 
     @cached_property
     def unread(self) -> UnreadMentions | None:
-        """Return the parts of pronouns and candidates that are not in the run's vocabulary; None if there are none."""
+        """Return the words or characters of pronouns and candidates that the vocabulary lacks; None if it lacks none."""
         return unread_mentions(self.run.tokenizer.encode, self.measured.examples)
 
     @property

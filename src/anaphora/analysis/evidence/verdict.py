@@ -206,8 +206,8 @@ def _rows_of_head(causal: CausalCell | None, specificity: Specificity | None) ->
     """Check the rules on causal tests that edit the chosen head alone, and the rule "the pronoun and no other word".
 
     The value of "the pronoun and no other word" is the weight from the pronoun to the antecedent, divided by the
-    largest weight from another word to the antecedent. It is decided if the difference of these two weights has an
-    interval. Every other rule is decided if its value has an interval.
+    largest weight from another word to the antecedent. This rule is decided if the difference of these two weights has
+    an interval. Every other rule is decided if its value has an interval.
     """
     alone = causal.head_level if causal else None
     lost, lost_ends = (alone.antecedent_points, alone.antecedent_interval) if alone else _UNMEASURED

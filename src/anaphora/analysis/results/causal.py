@@ -103,8 +103,8 @@ class FlippedByCount:
 class AlignedPatching:
     """Results of patching the pronoun's attention rows between the sentences of a minimal pair, aligned token by token.
 
-    The lengths of the two sentences may differ. `pairs` is the number of items in minimal pairs of which the model
-    answers both sentences correctly, with different antecedents. The rows are patched in the head under test (`head`),
+    The lengths of the two sentences may differ. `pairs` is the number of items in minimal pairs whose sentences
+    have different antecedents and are both answered correctly. The rows are patched in the head under test (`head`),
     or in all heads of its layer (`layer`).
     """
 
@@ -118,8 +118,8 @@ class PatternPatching:
     """Results of replacing the pronoun's attention rows by those of the minimal pair's other sentence.
 
     Attributes:
-        pairs: number of items in minimal pairs that differ in one word, and of which the model answers both sentences
-            correctly, with different antecedents.
+        pairs: number of items in minimal pairs whose sentences differ in one word, have different antecedents, and are
+            both answered correctly.
         skipped: number of items in other minimal pairs.
         head, layer, all_layers: results with the head under test, all heads of its layer, or all heads patched.
         cumulative: results with the best k heads patched.
@@ -171,8 +171,8 @@ class HeadLevel:
         antecedent_points: percentage points of task accuracy lost when values along the edge from pronoun to antecedent
             are zeroed.
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
-        pairs: number of items in minimal pairs of which the model answers both sentences correctly, with different
-            antecedents; the sentences' lengths may differ.
+        pairs: number of items in minimal pairs whose sentences have different antecedents and are both answered
+            correctly; the sentences may differ in length.
         patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's attention row
             comes from there.
         exchange_items: number of items that have a distractor and are answered correctly by the model.

@@ -50,7 +50,8 @@ def fit_temperature(logs: Floats, right: Bools) -> float:
 
     Items to which the model cannot give the right answer are left out; if no item is left, the temperature is 1. The
     likelihood has no maximum at a finite temperature if all answers are right, no better than chance, or equally
-    probable. The temperature's logarithm then gets a standard normal prior, so that few items leave it near 0.
+    probable. In these cases, the logarithm of the temperature gets a standard normal prior, which keeps the temperature
+    near 1 if there are few items.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp

@@ -1,6 +1,6 @@
 """Scores of every attention head from the pronoun's attention row of each item, and the selection of one head.
 
-It follows Clark et al. 2019, section 4.3. Axes are N (items), L (layers), H (heads) and M (candidates of an item).
+Scores follow Clark et al. 2019, section 4.3. Axes are N (items), L (layers), H (heads) and M (candidates of an item).
 """
 
 from __future__ import annotations

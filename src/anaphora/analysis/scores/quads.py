@@ -53,8 +53,8 @@ def sets_inside(sets: Sequence[str], first: NDArray[np.int64], items: NDArray[np
 def minimal_pair_accuracy(correct: NDArray[np.floating], examples: Sequence[Example]) -> Floats:
     """Return the share of minimal pairs in which every item is right; NaN without pairs.
 
-    `correct` is the correctness of the items, (N, ...). Predictions without ties that ignore the cue get 0 if the items
-    of each minimal pair have different antecedents.
+    `correct` is the correctness of the items, (N, ...). Predictions that ignore the cue get 0 if the items of each
+    pair have different antecedents and there are no ties.
     """
     products, _ = set_products(correct, minimal_pairs_of(examples))
     return np.asarray(products.mean(axis=0) if len(products) else np.full(products.shape[1:], np.nan))

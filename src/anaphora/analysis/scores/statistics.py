@@ -259,13 +259,13 @@ def _redrawn_together(examples: Sequence[Example], alone: Sequence[int]) -> list
 
 
 def _distinct_permutations(antecedents: Sequence[Sequence[bool]]) -> int:
-    """Return in how many ways antecedents can be relabelled if candidates are permuted in the same way in all items."""
+    """Return the number of ways to relabel antecedents if candidates are permuted in the same way in all items."""
     alike = Counter(zip(*antecedents, strict=True))
     return math.factorial(len(antecedents[0])) // math.prod(map(math.factorial, alike.values()))
 
 
 def _trading_groups(examples: Sequence[Example], sets: Sequence[Sequence[int]]) -> list[tuple[str, int]]:
-    """Return the group and the size of each minimal pair; pairs that agree in both are relabelled in the same way."""
+    """Return each minimal pair's group and size; pairs of the same group and size are relabelled in the same way."""
     return [(examples[items[0]].group or f"\0{row}", len(items)) for row, items in enumerate(sets)]
 
 

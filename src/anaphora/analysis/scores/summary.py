@@ -251,7 +251,7 @@ def _language(table: _ItemValues, items: NDArray[np.bool_]) -> LanguageScores:
 
 
 def _worst_template(table: _ItemValues, items: NDArray[np.bool_]) -> WorstTemplate | None:
-    """Return the template with the lowest candidate accuracy, then task accuracy; None if no item has a template."""
+    """Return the template with the lowest candidate accuracy or, in a tie, task accuracy; None without templates."""
     names = factor_values(table.examples, "template")
     rows = []
     for name in dict.fromkeys(name for name in names[items] if name):

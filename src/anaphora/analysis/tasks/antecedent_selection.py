@@ -149,7 +149,7 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
 class SelectorAccuracy:
     """Accuracy of an antecedent selector (a rule or a head), with 95 % bootstrap intervals over documents.
 
-    The accuracy of the selector "untrained" is a mean over untrained models. In each of these, the head is used that is
+    The accuracy of the selector "untrained" is a mean over untrained models. Each of these models uses the head that is
     most accurate on development mentions of the same form.
     """
 

@@ -117,7 +117,7 @@ def single_item(item: Example | Text) -> Selection:
 
 @dataclass(frozen=True)
 class ExtractedBatch:
-    """Attention rows that are written to the output file at once, with their items and scores."""
+    """Attention rows that are written to the output file together, with their items and scores."""
 
     items: list[dict[str, Any]]  # index ("item") and fields of items; each is listed once, not later than its rows
     rows: list[QueryRow]  # attention rows of the pronouns or query words

@@ -39,8 +39,8 @@ class GapScore:
 
     Intervals are 95 % bootstrap percentile intervals over texts, with the same samples for all models. Their ends are
     NaN if there are too few texts (for a bias: too few with one of the genders), or if the score is undefined in every
-    sample. For `weighted_bias`, items are weighted such that the number of names in a text, in quintiles, has the same
-    distribution for both genders.
+    sample. For `weighted_bias`, items are weighted so that texts with few and with many names (in quintiles) are
+    equally frequent for both genders.
     """
 
     items: int

@@ -142,8 +142,8 @@ def _second_is_meant(example: Example) -> bool:
 def _mention_starts(example: Example) -> dict[int, int]:
     """Return the start of the mention of each candidate that the cue distinguishes, keyed by the candidate's index.
 
-    This is the candidate's first mention, except in a short text of several sentences: there it is the mention in the
-    sentence that reports the event.
+    This is the candidate's first mention. In a short text of several sentences, it is the mention in the sentence in
+    which one candidate acts on the other (factor `event_names`).
     """
     in_event = example.factors.get("event_names", "").split(",")
     return {
@@ -324,11 +324,11 @@ class WordSets:
             row[:] = self._column_of[row]
 
     def matrix(self, items: Sequence[int] | Ints):  # type: ignore[no-untyped-def]  # scipy has no types
-        """Return the rows of the given training texts, scaled to unit length: a sparse (items, columns) matrix."""
+        """Return the feature matrix of the given training texts, sparse (items, columns), with rows of unit length."""
         return _sparse([self._rows[self._row_of[item]] for item in items], self._columns)
 
     def matrix_of(self, texts: Sequence[Ints]):  # type: ignore[no-untyped-def]
-        """Return the rows of other texts, scaled to unit length: a sparse (texts, columns) matrix."""
+        """Return the feature matrix of other texts, sparse (texts, columns), with rows of unit length."""
         return _sparse([self._column_of[row] for row in _buckets_of_sets(texts, self._count)], self._columns)
 
 

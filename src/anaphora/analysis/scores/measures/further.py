@@ -125,9 +125,9 @@ def _agreement(
 ) -> Agreement:
     """Return Cohen's kappa (Cohen 1960), 1 - observed / expected disagreement, with its 95 % interval.
 
-    Both are None for a model without answers, and if head and model choose the same index in all items. If only one of
-    them does so, only the interval is None. Kappa is not a mean of item values, so its interval is a cluster bootstrap
-    of linearised values: kappa plus each item's first-order influence on it.
+    Both are None for a model without answers, and if a single index is chosen by head and model in all items. If only
+    the head, or only the model, always chooses one index, the interval is None. Kappa is not a mean of item values, so
+    its interval is a cluster bootstrap of linearised values: kappa plus each item's first-order influence on it.
     """
     if answers is None:
         return Agreement(kappa=None, interval=None)
