@@ -43,10 +43,11 @@ class Calculation:
 
     Attributes:
         name: name of the file, without suffix.
-        matrices: the given matrices by name. Either "Q", (Q, H * D) queries, "K", (T, H * D) keys, and "V", (T, any
-            multiple of H) values; or "X", (Q, W) input, and perhaps "W_Q", "W_K" and "W_V", each with W rows, and "C",
-            (T, W), a second sequence from which keys and values are computed (without it, T = Q). "W_O", the output
-            projection, has a row for each feature of the concatenated values of all heads.
+        matrices: the given matrices by name, in one of two forms. The first form is "Q", (Q, H * D) queries, "K",
+            (T, H * D) keys, and "V", (T, any multiple of H) values. The second form is "X", (Q, W) input, and
+            optionally the projections "W_Q", "W_K" and "W_V", with W rows each, and "C", (T, W), a second sequence for
+            keys and values (without it, T = Q). Both may have "W_O", the output projection, with a row for each
+            feature of the concatenated values of all heads.
         tokens, queries: labels of the T and Q rows.
         features, value_features: labels of the columns of X and of V; empty if columns are numbered.
         scale: factor of the scores; None to divide them by the square root of d_k.

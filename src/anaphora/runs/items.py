@@ -150,7 +150,7 @@ def model_digest(run: Run) -> str:
 
 
 def examples_digest(examples: Iterable[Example | Text]) -> str:
-    """Return a hash of the content of items; it does not depend on the format of the file from which they were read."""
+    """Return a hash of the content of items; it does not depend on the format of the files that contain them."""
     items = hashlib.sha256()
     for example in examples:
         record = to_record(example) if isinstance(example, Example) else asdict(example)

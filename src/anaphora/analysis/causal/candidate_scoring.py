@@ -101,7 +101,7 @@ class Question:
 
 
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
-    """Return the items that a model can answer, in the given order, with the texts from which each is scored.
+    """Return the items that a model can answer, in the given order, each with the texts from which it is scored.
 
     An item is left out if no token covers its pronoun, if a text with a candidate is too long, or if a candidate
     changes how the rest of the text is tokenized. A masked language model also skips items whose pronoun is the cue

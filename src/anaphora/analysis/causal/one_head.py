@@ -105,8 +105,8 @@ def _dose(tests: CausalTests, mass: float) -> tuple[Bools, Floats, Floats]:
     """Remove the weight `mass` from the antecedent or, in a second test, from all other tokens, without rescaling.
 
     Returns:
-        Mask of the tested items, in which antecedent and other tokens have at least this weight each; correctness of
-        the answers after removal from the antecedent; correctness after removal from the other tokens, (N,) each.
+        Three arrays (N,): mask of the tested items, in which the antecedent and the other tokens each have at least
+        this weight; correctness after removal from the antecedent; correctness after removal from the other tokens.
     """
     lighter: dict[str, dict[int, Row]] = {"antecedent": {}, "other_edges": {}}
     for item, sentence in enumerate(tests.sentences):

@@ -244,8 +244,8 @@ def read(directory: Path, split: str, argument: str | None = None) -> dict[str, 
 def current(run: Run, split: str, stored: Mapping[str, Control | None], about: MeasuredOn) -> dict[str, Control | None]:
     """Return the stored results of controls without outdated ones, which are named in a printed message.
 
-    A result is outdated if its hashes of weights, items and code differ from `about` or are missing. It is replaced by
-    None if the control is in `CONTROLS`, and left out if it is in `FURTHER_CONTROLS`.
+    A result is outdated if its hashes of weights, items and code differ from `about` or are missing. Outdated results
+    of `CONTROLS` are replaced by None; those of `FURTHER_CONTROLS` are left out.
     """
     outdated = [name for name, one in stored.items() if one and one.measured_on != about]
     if outdated:

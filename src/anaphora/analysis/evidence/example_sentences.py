@@ -73,8 +73,8 @@ def first_quad(measurement: Measurement, language: str, kind: str) -> list[Atten
     """Return the records of the first complete quad in a language and cue category (`kind`); empty if there is none.
 
     A quad has four sentences about the same scene: two cues, each with both orders of the two names. Groups of eight
-    items, with two pronouns per sentence or in active and passive, are skipped, because they do not fit into a 2 x 2
-    table of cues and orders. Items without a cue category have the kind "all".
+    items do not fit into a 2 x 2 table of cues and orders and are skipped. Items without a cue category have the kind
+    "all".
     """
     scores = measurement.measured
     for members in indices_by(name or None for name in quads_of(scores.examples)).values():

@@ -106,7 +106,7 @@ class Headline(Measurement):
 
     @cached_property
     def unread(self) -> UnreadMentions | None:
-        """Return the words or characters of pronouns and candidates that the vocabulary lacks; None if it lacks none."""
+        """Return the words or characters of pronouns and candidates that the vocabulary lacks; None if it has all."""
         return unread_mentions(self.run.tokenizer.encode, self.measured.examples)
 
     @property

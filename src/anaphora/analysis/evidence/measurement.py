@@ -149,8 +149,8 @@ class MeasuredModel:
     def map_rows(self) -> dict[str, MapRows]:
         """Return the pronoun's rows in each kind of attention map, for the items in `self.examples`, keyed by kind.
 
-        Integrated gradients are left out if the model has no prediction head, and computed for a sample of the items if
-        these have more than `MAX_ATTRIBUTED_TOKENS` tokens in total.
+        Integrated gradients are left out if the model has no prediction head. If the items have more than
+        `MAX_ATTRIBUTED_TOKENS` tokens in total, integrated gradients are computed for a sample of them.
         """
         return _map_rows(self.headline.run, self.examples)
 

@@ -1,8 +1,8 @@
 """Attention rollout and attention flow, Abnar and Zuidema 2020, section 3.
 
-Axes are L (layers), T (tokens) and Q (queries). The functions `..._of_states` are for encoders in which each layer
-mixes the states of the layer below, as usual; the functions `..._of_tokens` are for encoders in which every layer mixes
-the tokens' embeddings (`model.values=token`).
+Axes are L (layers), T (tokens) and Q (queries). The functions `..._of_states` are for standard encoders, in which
+each layer mixes the states of the layer below. The functions `..._of_tokens` are for encoders in which every layer
+mixes the tokens' embeddings (`model.values=token`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _EDGES_AT_ONCE = 20_000  # edges between middle layers in one call of the solver
 def rollout_of_states(maps: Tensor) -> Tensor:
     """Return attention rollout: R_l = (A_l / 2 + I / 2) R_(l-1), R_0 = I.
 
-    A_l are the mean attention maps over heads, (L, ..., T, T), and R_l, of the same shape, is the share of each token's
-    embedding in each state after layer l.
+    A_l are attention maps averaged over heads, (L, ..., T, T). R_l has the same shape, and holds the share of each
+    token's embedding in each state after layer l.
     """
     start = torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device).expand_as(maps[0])
     _, *layers = accumulate(maps, lambda rolled, weights: (weights @ rolled + rolled) / 2, initial=start)

@@ -57,8 +57,8 @@ def cluster_interval(
     `values` and the cluster labels are (N,); items of one template, for example, are a cluster, because they are not
     independent. The ends are clipped to `bounds`. The result is None if there are too few clusters (`has_interval`).
 
-    The percentiles lie further out than 2.5 % and 97.5 %, just as a t interval is wider than a normal interval
-    ("expanded percentile", Hesterberg 2015), because plain percentiles undercover with few clusters. With fewer than
+    Plain percentiles undercover with few clusters. The percentiles are therefore further out than 2.5 % and 97.5 %,
+    just as a t interval is wider than a normal interval ("expanded percentile", Hesterberg 2015). With fewer than
     `BOOTSTRAPPED_FROM` clusters the result is a t interval, because a bootstrap mean cannot lie outside the cluster
     means.
 

@@ -114,12 +114,11 @@ def rule_hits(example: Example) -> dict[str, bool]:
 def agreement_features(text: str, head: Span, whole: Span) -> AgreementFeatures:
     """Return the person, number and gender of a mention, inferred from the mention's words.
 
-    If the head word is a pronoun, the features come from a table. All other mentions are third person. They are plural
-    if they contain "and", if the head word or the first word is a plural word ("these", "people"), or if the head word
-    is in lower case and ends in s, but not in ss, us or is; otherwise they are singular. The gender is that of the
-    first word that is a title, a word for men or women, or a first name; the head word is tried first, then all words
-    in order, except a possessor ("Tom" in "Tom's sister"). The gender is None if there is no such word or if the
-    mention contains "and".
+    If the head word is a pronoun, the features come from a table. Any other mention is third person. It is plural if it
+    contains "and", if its head word or first word is a plural word ("these", "people"), or if its head word is in lower
+    case and ends in s, but not in ss, us or is. Otherwise it is singular. The gender is that of the first word that is
+    a title, a word for men or women, or a first name. The head word is tried first, then all words in order, except a
+    possessor ("Tom" in "Tom's sister"). The gender is None if there is no such word or if the mention contains "and".
 
     Args:
         head, whole: character spans of the head word and of the whole mention.

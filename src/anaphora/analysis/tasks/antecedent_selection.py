@@ -1,9 +1,9 @@
 """Accuracy of attention heads as antecedent selectors, after Clark et al. 2019, section 4.3.
 
-A head is right if, among the words of a choice set (such as all words, or all earlier mentions), the mention's head
-word attends most to an antecedent's head word. Weights are summed over a word's subwords as keys and averaged over them
-as queries. Special tokens and the mention itself are excluded. Axes are N (items), F (choice sets), L (layers) and H
-(heads).
+A head chooses the word of a choice set (such as all words, or the head words of all earlier mentions) to which the
+mention's head word attends most. It is right if this word is an antecedent's head word. Weights are summed over a
+word's subwords as keys and averaged over them as queries. Special tokens and the mention itself are excluded. Axes are
+N (items), F (choice sets), L (layers) and H (heads).
 """
 
 from __future__ import annotations

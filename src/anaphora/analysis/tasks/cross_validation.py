@@ -23,7 +23,7 @@ from anaphora.settings.run import Config, read_config
 
 
 def answer_folds(runs: Sequence[Run], progress: Progress = no_progress, by: Sequence[str] = ()) -> ItemAnswers:
-    """Return the answers of each fold's runs to the items of the held-out fold, and shortcut baselines on these items.
+    """Return the answers of runs, and the correctness of shortcut baselines, on the held-out fold of each run.
 
     The held-out fold is the split `dev` of a run's data; the shortcuts are fitted on the split `train`. With S runs per
     fold, the result has S sets of answers to the items of all folds: one by the folds' runs with the lowest seeds, one

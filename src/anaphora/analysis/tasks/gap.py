@@ -272,10 +272,10 @@ def parallelism(example: Example) -> Floats:
     Candidates with a mention in the pronoun's grammatical role score higher than all others; among candidates with
     equal roles, the nearest to the pronoun scores highest.
 
-    The role of a mention is inferred from the neighbouring words. It is possessive before an apostrophe and "s", or an
-    apostrophe alone; otherwise, it is a subject at the start of the text and after punctuation, a conjunction or a word
-    such as "who"; otherwise, an object. "he" and "she" are subjects; "his" and "hers" are possessive. "her" is an
-    object at the end of the text and before punctuation, a preposition, a conjunction or an article; elsewhere it is
+    The role of a mention is inferred from the neighbouring words. A mention is possessive before an apostrophe (with or
+    without "s"). Otherwise, it is a subject at the start of the text and after punctuation, a conjunction or a word
+    such as "who". Elsewhere, it is an object. "he" and "she" are subjects; "his" and "hers" are possessive. "her" is an
+    object at the end of the text and before punctuation, a preposition, a conjunction or an article, and otherwise
     possessive. Any other pronoun is an object.
     """
     role = _pronoun_role(example.text, example.pronoun)
@@ -312,9 +312,9 @@ _PROBE_FOLDS = 5
 def head_features(forth: NDArray[np.float32], back: NDArray[np.float32]) -> Floats:
     """Return the input features of the probe over heads for each candidate: (N, M, 4 * L * H).
 
-    For every head, the features are the logarithms of the weights from the pronoun to the candidate (`forth`) and from
-    the candidate to the pronoun (`back`), (N, L, H, M) each, and their means over the item's other candidates. Every
-    item must have exactly M candidates; otherwise the means would include absent candidates.
+    There are four features for each head: the logarithms of the weights from the pronoun to the candidate (`forth`) and
+    from the candidate to the pronoun (`back`), (N, L, H, M) each, and their means over the item's other candidates.
+    Every item must have exactly M candidates; otherwise the means would include absent candidates.
     """
     items, _, _, most = forth.shape
     own = np.stack([forth, back], axis=1).reshape(items, -1, most).transpose(0, 2, 1)

@@ -108,8 +108,8 @@ def bag_by_order(train: Sequence[Example]) -> Policy:
     """Return a linear ranker of candidates by the candidate's words, and by the text's words and the candidate's order.
 
     A word of the text has a separate weight for the first candidate, the second and so on. The ranker is meant for
-    natural text. In those items of the built-in corpus in which roles matter, a cue word and the order of the
-    candidates together determine the antecedent, so that such a ranker would not be a shortcut there.
+    natural text. In items of the built-in corpus in which roles matter, this ranker would not be a shortcut,
+    because a cue word and the order of the candidates together determine the antecedent there.
     """
     return _bag_ranker(train, lambda index, _own, context: [f"text={word}|{index}" for word in context])
 

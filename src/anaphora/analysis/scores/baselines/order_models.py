@@ -1,9 +1,10 @@
 """Shortcuts that predict which of two names is the antecedent: the first or the second in the text.
 
-They are fitted for each language on the whole training split, without the names as features: a look-up table of
-wordings; logistic regressions on words, pairs and triples of words, each with and without the zone in which a word
-occurs (before the names, between them, before the pronoun, after it); and boosted trees on words with zones. For
-comparison, a low-rank model gets predicate, cue and voice, which determine the antecedent; it is no shortcut.
+They are fitted for each language on the whole training split, without the names as features. There are a look-up table
+of wordings, logistic regressions on words, pairs and triples of words, and boosted trees on words. Each word is
+combined with the zone in which it occurs (before the names, between them, before the pronoun, after it); there are also
+regressions without zones. For comparison, a low-rank model gets predicate, cue and voice, which determine the
+antecedent; it is no shortcut.
 """
 
 from __future__ import annotations

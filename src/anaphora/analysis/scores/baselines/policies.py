@@ -1,7 +1,7 @@
 """Shortcut baselines that need no fitting: they use a candidate's position, role, length or number of mentions.
 
 A `Policy` returns a score for each of the M candidates of an example, (M,), and predicts the candidate with the highest
-score; in a tie among k candidates, each counts 1 / k.
+score. In a tie among k candidates, each counts 1 / k.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def further_measures(
           (`maximum_attention_scores`), which depends on all layers and heads.
         - "mass_per_token": mean weight per token of the antecedent, which does not favour long or frequent mentions.
         - "agreement": Cohen's kappa between the candidate to which the head gives the largest weight and the model's
-          answer, both as candidate indices, with its 95 % interval; a tie between weights, or between right and wrong
+          answer, both as candidate indices, with its 95 % interval. A tie between weights, or between right and wrong
           answers, counts as disagreement. Kappa is 1 for perfect agreement and 0 for chance. Kappa and interval are
           None for a model without answers, and if head and model choose the same candidate index in all items.
         - "reverse_candidate_accuracy": share of items in which, among all candidates, the antecedent gives the pronoun
