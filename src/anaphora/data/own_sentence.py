@@ -279,7 +279,7 @@ def _has_capitals_of(words: str, found: str) -> bool:
 
 
 def written_span(text: str, span: Span) -> str:
-    """Return a span as "start:end", with leading zeros if `find_span` would find that string in the text."""
+    """Return a span as "start:end", with leading zeros if `find_span` would take "start:end" for words of the text."""
     written = "{}:{}".format(*span)
     while find_span(text, written, "characters") != span:
         written = ":".join(f"0{number}" for number in written.split(":"))

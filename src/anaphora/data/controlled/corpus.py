@@ -207,8 +207,8 @@ def _quad_draw(
 def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
     """Return the number of items of a cue type whose items are added to the requested size of a split.
 
-    In training, this number is `share` * `train_items`. In dev and test, it is `test_items` / `other_types`, as for
-    each of the other cue types. Numbers are rounded up.
+    In training, this number is `share` * `train_items`. In dev and test, it is `test_items` / `other_types`, so that
+    all cue types have equally many items. Numbers are rounded up.
     """
     if split == "train":
         return math.ceil(settings.train_items * share)

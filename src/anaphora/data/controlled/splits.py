@@ -202,7 +202,7 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states of a level, such as "was weak", that describe the participant of a predicate.
+        """Return the states, such as "was weak", that have the given level and describe the participant of a predicate.
 
         The level says in how many voices state and predicate co-occur in training: L0 in two, L1 in one, L2 in none.
         """

@@ -176,7 +176,7 @@ def _rows_by_split(settings: LabelledText) -> dict[str, list[_Row]]:
 def _with_unified_numbers(rows_by_split: Mapping[str, Sequence[_Row]]) -> dict[str, list[_Row]]:
     """Return all rows, with one spelling for labels that are the same whole number, such as "1", "1.0" and "1.00".
 
-    The spelling is "1", unless no row has the label "1" and some labels have a fraction, such as "1.5"; then it is
+    The spelling is "1" if a row has the label "1" or if no label has a fraction such as "1.5". Otherwise, it is
     "1.0". Labels with a fraction are not changed: "1.5" and "1.50" may be two numbered sections. Labels such as "1.0"
     occur because pandas writes whole numbers in this form if some rows have no label.
     """

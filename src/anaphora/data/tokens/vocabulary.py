@@ -159,7 +159,7 @@ def _segment_counts(texts: Iterable[str]) -> Counter[str]:
 
 
 def _token_counts(tokenizer: Tokenizer, segments: Counter[str]) -> Counter[str]:
-    """Count the tokens of texts, without special tokens; `segments` has the counts of `independent_segments`."""
+    """Count the tokens of texts, without special tokens, from the counts of their segments (`independent_segments`)."""
     counts: Counter[str] = Counter()
     for tokens, count in zip(tokenizer.encode_batch(list(segments)), segments.values(), strict=True):
         for number in tokens.ids:
@@ -170,7 +170,7 @@ def _token_counts(tokenizer: Tokenizer, segments: Counter[str]) -> Counter[str]:
 
 
 def _word_counts(segments: Counter[str], splitter: pre_tokenizers.PreTokenizer) -> Counter[str]:
-    """Count the words of texts; `segments` has the counts of `independent_segments`."""
+    """Count the words of texts from the counts of their segments (`independent_segments`)."""
     normalizer = _normalizer()
     counts: Counter[str] = Counter()
     for segment, count in segments.items():

@@ -129,7 +129,7 @@ def cells_figure(study: Study, language: str) -> Figure | None:
 
 
 def interventions_of(study: Study) -> list[str]:
-    """Return the interventions that occur in names of groups, such as the first part of "all knocked out, set"."""
+    """Return the interventions of a study: "all knocked out" if a group is named "all knocked out, set"."""
     groups = (group for cell in study.cells for groups in cell.groups.values() for group in groups)
     parts = (group.rpartition(", ") for group in groups)
     return list(dict.fromkeys(change for change, _, kind in parts if change and kind in KINDS))
