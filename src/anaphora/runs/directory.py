@@ -146,8 +146,8 @@ def claimed(
 
     A result may only replace a result with the same settings, and a page about several runs or corpora may replace a
     page about fewer. With `overwrite`, any result is replaced. A file without a record is kept in a folder that the
-    user has named with `output`, and replaced elsewhere. A note is printed if it or a page about fewer is replaced. If
-    the `with` block fails, the records of results that it has not written are restored. The caller locks the folder.
+    user has named with `output`, and replaced elsewhere. A note names replaced pages and files without a record. If the
+    `with` block fails, the records of results that it has not written are restored. The caller locks the folder.
 
     Args:
         results: the settings that determine each result, by name; the keys are paths in the folder. A value of the form

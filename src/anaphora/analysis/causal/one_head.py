@@ -77,10 +77,10 @@ def head_level(
 
 
 def _points_by_side(tests: CausalTests, antecedent: Floats, other_edges: Floats, items: Bools) -> dict[str, Any]:
-    """Return the drops in task accuracy, in percentage points, after an edit of the antecedent's edge or of others.
+    """Return the drops in task accuracy, in percentage points, after edits of the antecedent's edge and of others.
 
-    `antecedent` and `other_edges` hold the correctness of the answers after each edit, (N,). Drops are means over the
-    items in a mask. Drops and intervals are keyed by the fields of `RemovedMass`.
+    `antecedent` and `other_edges` hold the correctness of the answers after the two edits, (N,) each. Drops are means
+    over the items in a mask. Drops and intervals are keyed by the fields of `RemovedMass`.
     """
     points: dict[str, Any] = {}
     for side, right in (("antecedent", antecedent), ("other_edges", other_edges)):

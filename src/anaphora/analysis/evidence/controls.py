@@ -118,8 +118,9 @@ _MEASURES = {"task_accuracy": "task", "candidate_accuracy": "candidate"}
 def control_config(config: Config, control: str) -> Config:
     """Return a run's settings with the change that defines a control.
 
-    A change that does not apply leaves the settings as they are: uniform attention, for example, has no queries to
-    freeze, and masked-token training uses no labels. The run itself then serves as the control.
+    A change that does not apply leaves the settings as they are, and the run itself serves as the control. For example,
+    a run with uniform attention has no queries to freeze, and a run with only the masked-LM loss has no labels to
+    shuffle.
 
     Raises:
         UserError: there is no such control.

@@ -264,7 +264,7 @@ class Evidence:
 
     @property
     def is_of_held_out_items(self) -> bool:
-        """Return whether the head was chosen on development items and measured on test items, so that p-values hold."""
+        """Return whether the head was chosen on development and measured on test items, as valid p-values require."""
         return self.split == "test" and self.head.chosen_on == DEVELOPMENT
 
     @property

@@ -149,8 +149,8 @@ class RemovedMass:
 
     Attributes:
         mass: removed weight.
-        items: number of items in which the antecedent's edge has at least this weight, and the other edges together
-            also have at least this weight.
+        items: number of items in which the antecedent's edge and the other edges together each have at least this
+            weight.
         antecedent_points: percentage points of task accuracy lost if the weight is removed from the antecedent's edge.
         other_edges_points: percentage points of task accuracy lost if the weight is removed from the other edges.
     """

@@ -21,7 +21,7 @@ from anaphora.data.grouping import indices_by
 def set_products(correct: NDArray[np.floating], sets: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
     """Return the product of correctness over each set of items (minimal pair or quad): 1 only if every item is right.
 
-    With ties, it is the expected value if each tie is broken at random.
+    With ties, the product is the expected value if each tie is broken at random.
 
     Args:
         correct: correctness of the items in [0, 1], (N, ...).

@@ -1,10 +1,9 @@
 """Shortcuts that predict which of two names is the antecedent: the first or the second in the text.
 
 They are fitted for each language on the whole training split, without the names as features. There are a look-up table
-of wordings, logistic regressions on words, pairs and triples of words, and boosted trees on words. Each word is
-combined with the zone in which it occurs (before the names, between them, before the pronoun, after it); there are also
-regressions without zones. For comparison, a low-rank model gets predicate, cue and voice, which determine the
-antecedent; it is no shortcut.
+of wordings, logistic regressions on words, pairs and triples of words, and boosted trees on words. In the trees and in
+half of the regressions, each word has a zone: before the names, between them, before the pronoun or after it. For
+comparison, a low-rank model gets predicate, cue and voice, which determine the antecedent; it is no shortcut.
 """
 
 from __future__ import annotations
