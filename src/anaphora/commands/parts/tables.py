@@ -160,10 +160,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_fitted_here(data: str, split: str) -> None:
-    """Print that the temperatures were fitted on the measured split.
-
-    The calibration error after temperature scaling is therefore not an estimate for unseen items.
-    """
+    """Print a warning that the calibrated error is too optimistic: the temperatures were fitted on the same split."""
     say(
         "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
         "unseen items",
@@ -243,11 +240,8 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
             "contrast": percent_cell(row, "contrast") if compared and row["contrast"] is not None else "",
         }
         without = value_cell("factor", row["factor"]) + _(": ") + NOT_MEASURED if row["factor"] else _("all")
-        table.add_row(
-            value_cell("value", row["value"]) if row["value"] else without,
-            policy_name(row["policy"]),
-            *(cells[name] for name in shown),
-        )
+        value = value_cell("value", row["value"]) if row["value"] else without
+        table.add_row(value, policy_name(row["policy"]), *(cells[name] for name in shown))
     print_table(table)
     _print_left_out_note((row["low"], row["high"]) for row in rows if row["policy"] == MODEL)
 
