@@ -167,7 +167,7 @@ def _units(
 
 
 def _has_answers(run: Run, example: Example | None) -> bool:
-    """Return whether the run can choose between at least two answers to an example; "none of them" is an answer."""
+    """Return whether the run can choose between at least two answers to an example ("none of them" counts)."""
     prediction = run.config.task.prediction
     if example is None or not example.candidates or isinstance(prediction, NoPrediction | Label):
         return False

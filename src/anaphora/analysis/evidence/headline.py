@@ -204,7 +204,7 @@ def measure_headline(
 
 
 def no_main_item(split: str, scores: HeadScores) -> UserError:
-    """Return the error for a split without items for the main results, with counts of left-out items by reason."""
+    """Return the error for a split in which no item can be scored for the main results, with counts by reason."""
     left_out = ", ".join(f"{count} with {reason}" for reason, count in scores.dropped.items())
     return UserError(f"{split} split: no item of stratum main can be scored ({left_out or 'there is none'})")
 

@@ -173,8 +173,8 @@ class HeadLevel:
         other_edges_points: percentage points lost when values along all other edges from the pronoun are zeroed.
         pairs: number of items in minimal pairs whose sentences have different antecedents and are both answered
             correctly; the sentences may differ in length.
-        patch_flips: share of these items whose answer becomes that of the other sentence if the pronoun's attention row
-            comes from there.
+        patch_flips: share of these items whose answer becomes that of the pair's other sentence if the pronoun gets the
+            attention row of that sentence.
         exchange_items: number of items that have a distractor and are answered correctly by the model.
         exchange_flips: share of these items whose answer becomes the distractor when the weights on antecedent and
             distractor are exchanged.

@@ -69,7 +69,7 @@ class Selection:
     def parts(self) -> list[list[int]]:
         """Divide the items into parts without splitting a group; return each part's item indices in ascending order.
 
-        A part ends after the group with which it reaches `PART_ITEMS` items or `PART_CHARACTERS` characters.
+        A part ends as soon as its groups have `PART_ITEMS` items or `PART_CHARACTERS` characters.
         """
         parts: list[list[int]] = [[]]
         characters = 0
