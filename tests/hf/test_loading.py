@@ -108,6 +108,15 @@ def test_weights_that_nothing_reads_are_refused(extra: str, model: Path) -> None
     refused(model, f"BertModel does not read these weights of the file: {extra};")
 
 
+def test_prompts_of_an_encoder_that_nothing_reads_are_refused(tmp_path: Path) -> None:
+    """As in MVP with use_prompt, whose encoder transformers 5.23 builds without its prompts."""
+    path = stored(tiny("t5"), tmp_path / "model")
+    change_tensors(path, lambda tensors: {**tensors, "decoder.self_attn_prompt.weight": torch.randn(8, 32)})
+    open_model(path)
+    change_tensors(path, lambda tensors: {**tensors, "encoder.self_attn_prompt.weight": torch.randn(8, 32)})
+    refused(path, "T5Model does not read these weights of the file: encoder.self_attn_prompt.weight;")
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [("position_embedding_type", "relative_key"), ("alibi", True), ("rope_scaling", {"type": "x"}), ("qk_norm", True)],

@@ -195,7 +195,7 @@ def check_weights(
     place = next(f"{path}." if path else "" for path, module in model.named_modules() if module is part)
     missing = _zero_missing(model, report["missing_keys"], place, name)
     prefixes = _name_prefixes(model, place)
-    unread = sorted(key for key in report["unexpected_keys"] if _affects_maps(key, part, prefixes, stored))
+    unread = sorted(key for key in report["unexpected_keys"] if _affects_maps(key, part, place, prefixes, stored))
     if missing:
         moved = _name_with_other_prefix(missing, report["unexpected_keys"])
         changed = None if moved else _replacement_of(missing[0], report["unexpected_keys"])
@@ -260,10 +260,14 @@ def _name_prefixes(model: PreTrainedModel, place: str) -> tuple[str, ...]:
     return tuple(sorted({place, base, place.removeprefix(base), f"{base}{place}"}, key=len, reverse=True))
 
 
-def _affects_maps(key: str, part: nn.Module, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]) -> bool:
+def _affects_maps(
+    key: str, part: nn.Module, place: str, prefixes: Sequence[str], stored: Mapping[str, StoredTensor]
+) -> bool:
     """Return whether a stored tensor that the model has not loaded is a weight that affects the attention maps.
 
     These are weights of layers, and of embeddings and norms outside them, but not poolers, output layers and buffers.
+    If the text part is inside the model, at `place`, they are all weights stored under its name, such as the prompts of
+    an encoder.
     """
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
@@ -271,8 +275,12 @@ def _affects_maps(key: str, part: nn.Module, prefixes: Sequence[str], stored: Ma
     if BUFFER.search(key) or is_causal_mask or (tensor is not None and tensor.type not in _FLOATING and not shape):
         return False
     children = {child for child, _ in part.named_children()}
-    firsts = (key.removeprefix(prefix).partition(".")[0] for prefix in prefixes if key.startswith(prefix))
-    return any("pool" not in first and (first in children or _READ_WITH_TOKENS.search(first)) for first in firsts)
+    for prefix in (one for one in prefixes if key.startswith(one)):
+        first = key.removeprefix(prefix).partition(".")[0]
+        is_inside = bool(place) and prefix.endswith(place)
+        if "pool" not in first and (is_inside or first in children or _READ_WITH_TOKENS.search(first)):
+            return True
+    return False
 
 
 def _name_with_other_prefix(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
