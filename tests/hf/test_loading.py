@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tiny import GROUPED, SETTINGS, SIZE, TEXTS, tiny, tiny_folder, tiny_language_model, tokenizer, transformers
+from tiny import (
+    GROUPED,
+    SETTINGS,
+    SIZE,
+    TEXTS,
+    skip_if_unknown,
+    tiny,
+    tiny_folder,
+    tiny_language_model,
+    tokenizer,
+    transformers,
+)
 from torch import Tensor
 
 from anaphora.base.errors import UserError
@@ -124,6 +135,20 @@ def test_prompts_of_an_encoder_that_nothing_reads_are_refused(tmp_path: Path) ->
 def test_a_key_that_changes_attention_and_is_ignored_is_refused(key: str, value: object, model: Path) -> None:
     change_config(model, **{key: value})
     refused(model, rf"config\.json: {key} .* ignores this key in models of the family bert")
+
+
+def test_a_rotary_base_that_some_layers_do_not_use_is_refused(tmp_path: Path) -> None:
+    """As in Olmo 3, whose config.json of transformers 4 has one base for all layers; 5.23 uses it in some."""
+    skip_if_unknown("olmo3")
+    config = transformers.Olmo3Config(**GROUPED, layer_types=["sliding_attention", "full_attention"])
+    path = stored(transformers.Olmo3Model(config), tmp_path / "model")
+    change_config(path, rope_parameters=None, rope_theta=500_000.0)
+    open_model(path)
+    change_config(path, rope_theta=10_000.0)
+    read = transformers.AutoConfig.from_pretrained(path).rope_parameters
+    if read["sliding_attention"]["rope_theta"] == read["full_attention"]["rope_theta"]:
+        pytest.skip("this version of transformers uses one base")
+    refused(path, r"config.json: rope_theta \(10000.0\): transformers .* uses 500000.0 in some layers")
 
 
 def test_a_class_of_the_models_own_code_is_refused_and_not_read_as_one_of_its_family(model: Path, folder: Path) -> None:

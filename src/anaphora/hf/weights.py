@@ -156,6 +156,25 @@ def _check_keys(config: Mapping[str, Any], model: Any, path: str) -> None:
                 f"{path}: {key} ({value!r}): transformers {version} ignores this key in models of the family "
                 f"{model.config.model_type}, so the attention would not be that of the trained model"
             )
+    _check_rotary(config, getattr(model.config, "rope_parameters", None) or {}, path)
+
+
+def _check_rotary(config: Mapping[str, Any], used: Mapping[str, Any], path: str) -> None:
+    """Check that the rotary positions of a model, `used`, have no other base or share of features than config.json.
+
+    Both have one value or, within `used`, one for each kind of layer; config.json has several names for the latter.
+    """
+    inner = [one for one in config.values() if isinstance(one, dict)]
+    stated = [value for one in (config, *inner) for name, value in one.items() if re.search("rope|theta|rotary", name)]
+    for key in ("rope_theta", "partial_rotary_factor"):
+        values = [one[key] for one in (used, *used.values()) if isinstance(one, dict) and key in one]
+        other = next((value for value in values if config.get(key) is not None and value not in stated), None)
+        if other is not None:
+            version = import_module("transformers").__version__
+            raise UserError(
+                f"{path}: {key} ({config[key]!r}): transformers {version} uses {other!r} in some layers, so the "
+                "attention would not be that of the trained model"
+            )
 
 
 def _source_of(model: Any) -> str:
