@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -141,12 +142,18 @@ def test_a_broken_file_is_named(name: str, reason: str, model: Path) -> None:
     refused(model, f"{name}: only a pointer of Git LFS")
 
 
-@pytest.mark.parametrize("own_class", [False, True])
-def test_a_missing_tokenizer_is_named(own_class: bool, model: Path) -> None:
+@pytest.mark.parametrize("name", [None, "OwnTokenizer", "T5Tokenizer"])
+def test_a_missing_tokenizer_is_named(name: str | None, model: Path) -> None:
+    if name == "T5Tokenizer" and find_spec("sentencepiece"):
+        pytest.skip("sentencepiece reads the file")
     (model / "tokenizer.json").unlink()
-    if own_class:
-        (model / "tokenizer_config.json").write_text('{"tokenizer_class": "OwnTokenizer"}')
-    refused(model, "its tokenizer is missing, or of a class that transformers does not have; put tokenizer.json beside")
+    if name:
+        (model / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": name}))
+    if name == "T5Tokenizer":  # without the package sentencepiece, transformers takes its file for one of tiktoken
+        (model / "spiece.model").write_bytes(b"no model of sentencepiece")
+    refused(
+        model, "its tokenizer is missing, or in a format or of a class that .* put tokenizer.json beside config.json"
+    )
 
 
 @pytest.mark.parametrize("implementation", ["flash_attention_2", "someone/kernel"])
@@ -195,11 +202,13 @@ def test_a_padding_token_of_the_tokenizer_alone_is_not_needed(folder: Path) -> N
         assert torch.equal(one, other)
 
 
-def test_a_tokenizer_replaces_that_of_a_folder(folder: Path) -> None:
+def test_a_tokenizer_replaces_that_of_a_folder(folder: Path, model: Path) -> None:
     own = open_model(folder).tokenizer
     own.add_tokens(["helped Emma"])
     shape = np.asarray(anaphora.attention(folder, TEXTS[0], by="token", tokenizer=own)).shape
     assert shape[-1] == np.asarray(anaphora.attention(folder, TEXTS[0], by="token")).shape[-1] - 2
+    (model / "tokenizer.json").unlink()
+    assert np.asarray(anaphora.attention(model, TEXTS[0], by="token", tokenizer=own)).shape == shape
     with pytest.raises(UserError, match="tokenizer: shipped is a run, which has its own; leave it out"):
         anaphora.attention("shipped", TEXTS[0], tokenizer=own)
 

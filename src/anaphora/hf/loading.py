@@ -50,11 +50,14 @@ _LFS_POINTER = b"version https://git-lfs"
 _NEEDED_FILES = "config.json, model.safetensors and the tokenizer's files"
 
 
-def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
+def load_named(
+    transformers: Any, name: str, tokenizer: PreTrainedTokenizerBase | None = None
+) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model, in float32, and its tokenizer from a folder or the Hugging Face Hub ("hf://owner/name").
 
     Files from the Hub are downloaded to the cache of `transformers`. The last component of `name` is returned too. If
-    the weights of the output layer are missing, the model is returned without it.
+    the weights of the output layer are missing, the model is returned without it. If `tokenizer` is given, it is
+    returned, and that of the model is not read.
 
     Raises:
         UserError: the folder or model does not exist or cannot be reached; the model is an adapter, or needs code that
@@ -70,8 +73,9 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
             check_no_adapter(_cached(place, ADAPTER, offline), place, title)
             written, _ = transformers.PreTrainedConfig.get_config_dict(place, **options)
             check_config(written, f"{title}: {CONFIG}")
-            tokenizer = _opened_tokenizer(transformers, place, title, options)
-            _check_tokenizer(tokenizer, _cached(place, TOKENIZER, offline), title)
+            if tokenizer is None:
+                tokenizer = _opened_tokenizer(transformers, place, title, options)
+                _check_tokenizer(tokenizer, _cached(place, TOKENIZER, offline), title, str(written.get("model_type")))
             config = transformers.AutoConfig.from_pretrained(place, **options)
             if _asks_for_kernel(config):
                 config._attn_implementation = None  # for all sub-models; maps are read with another one anyway
@@ -98,8 +102,6 @@ def load_named(transformers: Any, name: str) -> tuple[str, PreTrainedModel, PreT
         raise UserError(f"{title}: cannot be opened: {reason}") from None
     check_no_key_is_ignored(written, model, text_module(model, title), f"{title}: {CONFIG}")
     check_weights(model, report, stored_tensors(_weight_files(place)), title)
-    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
-        raise UserError(f"model ({name}): its tokenizer is missing; put tokenizer.json beside config.json")
     if report["missing_keys"] and has_output_layer(model):
         model = model.base_model  # without the output layer, which was never trained
     return Path(place).name, model, tokenizer
@@ -204,33 +206,44 @@ def _asks_for_kernel(config: Any) -> bool:
 
 def _opened_tokenizer(transformers: Any, place: str, title: str, options: dict[str, Any]) -> Any:
     try:
-        return transformers.AutoTokenizer.from_pretrained(place, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(place, **options)
     except (ValueError, AttributeError) as error:  # a missing file raises either, depending on the version
-        if not any(words in str(error) for words in ("backend tokenizer", "'NoneType'")):
+        if not any(words in str(error) for words in ("backend tokenizer", "'NoneType'", "tiktoken")):
             raise
         raise UserError(
-            f"{title}: its tokenizer is missing, or of a class that transformers does not have; put tokenizer.json "
-            "beside config.json"
+            f"{title}: its tokenizer is missing, or in a format or of a class that transformers cannot read here; put "
+            f"{TOKENIZER} beside config.json"
         ) from None
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
+        raise UserError(f"{title}: its tokenizer is missing; put tokenizer.json beside config.json")
+    return tokenizer
 
 
-def _check_tokenizer(tokenizer: Any, path: Path | None, title: str) -> None:
+def _check_tokenizer(tokenizer: Any, path: Path | None, title: str, family: str) -> None:
     """Check that the tokenizer which transformers has loaded splits texts as tokenizer.json specifies.
 
-    Many tokenizer classes of transformers ignore a part of tokenizer.json.
+    Many tokenizer classes of transformers ignore a part of tokenizer.json, such as the spaces that an added word takes.
     """
     if path is None or not getattr(tokenizer, "is_fast", False):
         return
     written = Tokenizer.from_file(str(path))
-    for text in _TEXTS_TO_SPLIT:
+    added = [
+        one.content
+        for one in written.get_added_tokens_decoder().values()
+        if not one.special or one.lstrip or one.rstrip
+    ]
+    for text in (*_TEXTS_TO_SPLIT, f"She met {' and '.join(added)} there."):
         of_file, read = _tokens(written, text), _tokens(tokenizer.backend_tokenizer, text)
         if of_file != read:
             same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(of_file, read, strict=False)))
             start = max(0, same - 2)
+            known: Any = import_module("transformers.models.auto.tokenization_auto")
+            advice = 'write "tokenizer_class": "PreTrainedTokenizerFast" into tokenizer_config.json'
+            if family in getattr(known, "MODELS_WITH_INCORRECT_HUB_TOKENIZER_CLASS", ()):  # the class is not read there
+                advice = "in Python, give tokenizer=PreTrainedTokenizerFast.from_pretrained(...) of transformers"
             raise UserError(
                 f"{title}: {TOKENIZER} splits {text!r} into {_shown(of_file, start)}, but transformers, which reads "
-                f"it as {type(tokenizer).__name__}, into {_shown(read, start)}; if {TOKENIZER} is right, write "
-                '"tokenizer_class": "PreTrainedTokenizerFast" into tokenizer_config.json'
+                f"it as {type(tokenizer).__name__}, into {_shown(read, start)}; if {TOKENIZER} is right, {advice}"
             )
 
 

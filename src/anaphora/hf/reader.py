@@ -374,8 +374,7 @@ def open_model(
     transformers = import_transformers()
     if isinstance(model, str | Path):
         with torch.inference_mode(False):  # gradients show which weights may be missing
-            name, loaded, own = load_named(transformers, str(model))
-        tokenizer = tokenizer or own
+            name, loaded, tokenizer = load_named(transformers, str(model), tokenizer)
     else:
         name, loaded = type(model).__name__, model
         check_loaded(transformers, model)
