@@ -92,6 +92,14 @@ def test_the_image_installs_what_the_wheel_needs() -> None:
     assert {f"!{name}" for name in copied} <= set(let_through)
 
 
+def test_any_user_may_run_the_image_and_owns_what_it_writes() -> None:
+    written = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "chmod 1777 /home/user\n" in written and "ENV HOME=/home/user\n" in written  # the cache is in the home
+    assert "mkdir -p outputs\n" in written  # Docker makes a missing folder for root
+    mounts = [line for line in written.splitlines() if " -v " in line]
+    assert len(mounts) == 2 and all('--user "$(id -u):$(id -g)"' in line for line in mounts)
+
+
 def test_every_package_that_is_imported_is_declared_and_every_declared_one_is_needed() -> None:
     extras = {name: packages for name, packages in PROJECT["optional-dependencies"].items() if name != "dev"}
     optional = to_requirements([line for lines in extras.values() for line in lines]).keys()
