@@ -205,7 +205,7 @@ def _train(claimed: _Claim, processes: Processes, device: torch.device) -> Path:
     callbacks: list[lightning.Callback] = [history]
     if processes.rank == 0:
         callbacks.append(CurvesCallback(history, config, tokenizer, validation))
-        callbacks.append(SentencePage(layout.directory / PAGE, config, tokenizer))
+        callbacks.append(SentencePage(layout.directory / PAGE, config, tokenizer, validation))
         callbacks += [ProgressBar(config.steps)] if config.trainer.progress else []
     if processes.count > 1:
         callbacks.append(StopTogether())

@@ -1,6 +1,7 @@
-"""Small HTML page, updated during training, that shows the attention from the pronoun in each of four fixed sentences.
+"""Small HTML page, updated during training, that shows the attention from the pronoun in a few fixed sentences.
 
-The sentences (`SENTENCES`) describe the same scene in active and passive voice, each with both orders of the names.
+The sentences (`SENTENCES`) describe the same scene in active and passive voice, each with both orders of the names. If
+the vocabulary lacks their words, the probe sentences of TensorBoard (`select_probes`) take their place.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from anaphora.data.own_sentence import example_from_query
 from anaphora.data.tokens.tokenizer import Tokenizer
 from anaphora.report.page.offline import template_environment, weight_colours
 from anaphora.settings.run import Config
+from anaphora.settings.vocabulary import WordVocabulary
 from anaphora.training.callbacks import best_head, validation_metrics
 from anaphora.training.module import TrainingModule
+from anaphora.training.tensorboard.layout import select_probes
 
 PAGE = "training.html"
 """Name of the page in the run directory."""
@@ -69,7 +72,7 @@ class SentenceRow:
 
 @dataclass(frozen=True)
 class ShownValidation:
-    """Attention weights from the pronoun in the four sentences, in the best head (`best_head`) of one validation."""
+    """Attention weights from the pronoun in the sentences, in the best head (`best_head`) of one validation."""
 
     step: int
     layer: int
@@ -82,16 +85,19 @@ class SentencePage(lightning.Callback):
 
     The callback draws no random numbers and changes no weights. If a run is resumed, the page still shows the
     validations before the interruption, provided that they were shown in the same language. No page is written if no
-    heads are measured, or if the vocabulary lacks a word of the English sentences and a word of the Chinese sentences.
+    heads are measured, or if there is no sentence.
 
     Args:
         path: path of the page.
-        config, tokenizer: settings and tokenizer of the run.
+        config, tokenizer, validation: settings, tokenizer and validation items of the run.
     """
 
-    def __init__(self, path: Path, config: Config, tokenizer: Tokenizer) -> None:
+    def __init__(self, path: Path, config: Config, tokenizer: Tokenizer, validation: EncodedSplit) -> None:
         self.path, self.config = path, config
-        self._sentences = readable_sentences(tokenizer)
+        has_word_tokens = isinstance(config.vocabulary, WordVocabulary) and config.start is None
+        self._sentences = readable_sentences(tokenizer, has_word_tokens) or EncodedSplit(
+            [validation.examples[item] for _, item in select_probes(validation.examples, validation)], tokenizer
+        )
         self._shown: list[ShownValidation] = []
         self._is_announced = False
 
@@ -99,16 +105,16 @@ class SentencePage(lightning.Callback):
         return {"shown": [asdict(one) for one in self._shown]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        languages = {example.language for example in self._sentences.examples} if self._sentences else set()
+        languages = [example.language for example in self._sentences.examples]
         for one in state_dict["shown"]:
             rows = tuple(SentenceRow(**row) for row in one["rows"])
-            if {row.language for row in rows} == languages:
+            if [row.language for row in rows] == languages:
                 self._shown.append(ShownValidation(**{**one, "rows": rows}))
 
     def on_validation_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
         assert isinstance(module, TrainingModule)
         best = best_head(validation_metrics(trainer))
-        if self._sentences is None or best is None:
+        if not self._sentences.examples or best is None:
             return
         captured = capture(module.model, self._sentences, self.config.batching)
         records, answers = captured.records, captured.answers
@@ -121,7 +127,7 @@ class SentencePage(lightning.Callback):
         self._write()
         if not self._is_announced:
             self._is_announced = True
-            notice = _("{path}: four sentences, written again at each validation; open it to watch the head appear")
+            notice = _("{path}: a few sentences, written again at each validation; open it to watch the head appear")
             tqdm.write(notice.format(path=self.path), file=sys.stderr)
 
     def _write(self) -> None:
@@ -139,15 +145,18 @@ class SentencePage(lightning.Callback):
         write_text(self.path, html)
 
 
-def readable_sentences(tokenizer: Tokenizer) -> EncodedSplit | None:
+def readable_sentences(tokenizer: Tokenizer, has_word_tokens: bool) -> EncodedSplit | None:
     """Encode the four sentences in the language of the interface (English or Chinese).
 
     If the vocabulary lacks words of these sentences, the sentences of the other language are encoded; if it lacks words
-    of both, the result is None.
+    of both, the result is None. A vocabulary of whole words (`has_word_tokens`) lacks each English word that it splits:
+    the model has not been trained on such spellings.
     """
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
-        if not any(tokenizer.encode(example.text).unread for example in examples):
+        texts = [tokenizer.encode(example.text) for example in examples]
+        is_split = any(text.words.count(word) > 1 for text in texts for word in text.words if word >= 0)
+        if not any(text.unread for text in texts) and not (is_split and has_word_tokens and language == "en"):
             return EncodedSplit(examples, tokenizer)
     return None
 
@@ -156,7 +165,7 @@ def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: i
     """Return the attention weights from the pronoun in one head, for one sentence.
 
     Args:
-        example: the sentence, with pronoun, candidates and antecedent.
+        example: the sentence, with pronoun, candidates and antecedents.
         row: attention weights from the pronoun to each word.
         head: indices of the layer and of the head in the layer.
         named: index of the candidate that the model predicts, or `NO_CANDIDATE`.
@@ -167,8 +176,9 @@ def sentence_row(example: Example, row: WordRow, head: tuple[int, int], named: i
         for word, span, weight in zip(row.words, row.spans, weights, strict=True)
         if span != (0, 0)  # a special token
     )
-    antecedent = example.words(example.antecedents[0])
-    (mention,) = example.candidates[example.antecedents[0]]
-    on_antecedent = round(float(weights[overlapping(row.spans, mention)].sum()))  # a name may be several words
+    mentions = [mention for antecedent in example.antecedents for mention in example.candidates[antecedent]]
+    in_mentions = sorted({word for mention in mentions for word in overlapping(row.spans, mention)})
     answer = None if named == NO_CANDIDATE else example.words(named)
-    return SentenceRow(example.language, words, answer, answer == antecedent, on_antecedent)
+    return SentenceRow(
+        example.language, words, answer, named in example.antecedents, round(float(weights[in_mentions].sum()))
+    )
