@@ -197,6 +197,6 @@ def _name_masses(model: AnyModel, examples: Sequence[Example]) -> Masses:
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
-    """Return for each name whether it has the larger weight and this is at least the threshold: (N, 2) -> (N, 2)."""
+    """Accept the name with the larger weight if this weight is at least the threshold, (N, 2) -> (N, 2)."""
     top, names, _right = gap.strongest_names(masses[..., None], np.zeros(masses.shape, dtype=np.bool_))
     return names[..., 0] * (top >= threshold)

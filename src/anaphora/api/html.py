@@ -41,9 +41,10 @@ _MAX_TABLE_WORDS = 24
 def weight_table(
     words: Sequence[str], weights: NDArray[np.float32], title: str, rows: Sequence[str] | None = None
 ) -> str:
-    """Return an HTML table of weights, (R, W), from 0 to 1; only the first `_MAX_TABLE_WORDS` rows and columns.
+    """Return an HTML table of weights, (R, W), from 0 to 1.
 
-    `words` are the column headers and, unless `rows` is given, the row headers.
+    Rows and columns after the first `_MAX_TABLE_WORDS` are left out. `words` are the column headers and, unless `rows`
+    is given, the row headers.
     """
     from anaphora.report.page.offline import weight_colours
 

@@ -148,7 +148,7 @@ def answers(
 
 
 def _examples(questions: Sequence[Question]) -> list[tuple[Example, list[Span]]]:
-    """Convert pronouns to resolve to examples, each with its candidates' first mentions (spans) in the order given."""
+    """Return an example for each question, and the span of each candidate's first mention, in the order given."""
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise UserError(f"questions ({questions!r}) must be a list, each {_FORM.removeprefix('must be ')}")
     examples = []

@@ -92,7 +92,8 @@ class OpenRun:
     def head_for(self, text: str) -> Head | None:
         """Return the head chosen for the language of a text; None if no head was chosen.
 
-        If there is no head for this language, return the head chosen for all languages, or else for the other language.
+        Without a head for this language, the result is the head chosen for all languages. If there is none either, it
+        is the head chosen for the other language.
 
         Raises:
             UserError: a result file of the run is damaged.

@@ -272,7 +272,7 @@ def pronoun_records(model: AnyModel, examples: Sequence[Example]) -> tuple[list[
 
 
 def _subject(model: AnyModel, examples: Sequence[Example], most: int) -> tuple[Subject | None, str | None]:
-    """Return (model with about `most` examples for the causal tests, None), or (None, why the tests are impossible)."""
+    """Return a model with about `most` examples for the causal tests, or else the reason why they are impossible."""
     if reason := why_untested(model):
         return None, reason.translated()
     try:

@@ -21,7 +21,7 @@ _ARRAYS = "arrays"
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], files: Mapping[str, str] | None = None) -> None:
-    """Write arrays atomically, with their hash in the metadata; `files` are hashes of related files, stored too."""
+    """Write arrays atomically, with metadata: the hash of the arrays, and `files`, the hashes of related files."""
     # One metadata entry: the format does not keep the order of entries, and equal arrays should give equal bytes.
     digests = json.dumps({_ARRAYS: arrays_digest(arrays), **(files or {})}, sort_keys=True)
     content = save({name: np.ascontiguousarray(values) for name, values in arrays.items()}, {_DIGESTS: digests})

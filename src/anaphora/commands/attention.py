@@ -283,7 +283,7 @@ def figures_of_other_model(settings: AttentionQuery) -> Callable[[], dict[str, F
 
 
 def score_figures(headline: Headline) -> dict[str, Figure]:
-    """Return the figures of four report sections: scores, heads on development items, groups of four, and training."""
+    """Return the figures of the report's sections on scores, all heads, quads (four related sentences) and training."""
     from anaphora.commands.parts.pages import report_run
     from anaphora.report.page.elements import figures_of
     from anaphora.report.page.sections import score_sections
@@ -297,8 +297,8 @@ def score_figures(headline: Headline) -> dict[str, Figure]:
 def example_figures(headline: Headline) -> Callable[[], dict[str, Figure]]:
     """Return a function that draws the pronoun's attention row in up to two sentences of each language.
 
-    One is the first item in which the evaluated head's strongest candidate is the antecedent; its whole attention map
-    is drawn too. The other is the first item in which it is not.
+    These are the first item in which the evaluated head attends more to the antecedent than to any other candidate, and
+    the first in which it does not. For the former, the function also draws the whole attention map of the head.
     """
     from anaphora.analysis.evidence.example_sentences import first_right_and_wrong
     from anaphora.analysis.maps.capture import whole_maps

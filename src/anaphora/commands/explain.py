@@ -91,7 +91,7 @@ class Explanation(Overwriting):
 
     @property
     def shown_as(self) -> str:
-        """Return `form`, or its default: `short` for a text, `terminal` otherwise."""
+        """Return the setting `form`; by default `short` if `text` is set, otherwise `terminal`."""
         return self.form or ("terminal" if self.text is None else "short")
 
 

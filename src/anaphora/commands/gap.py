@@ -194,8 +194,8 @@ def _scores(name: str, decisions: Decisions, examples: Sequence[Example]) -> dic
     """Return the GAP scores of S runs, averaged over the runs, keyed by the name of the table row.
 
     Args:
-        decisions: (S, W, N, M), as in `GapEvaluation`. The W = 1 or 2 decisions give one row each: the first from the
-            original names, the second from the mean prediction for original and exchanged names.
+        decisions: (S, W, N, M), as in `GapEvaluation`. Each of the W (1 or 2) sets of decisions gives one row. The
+            first set is based on the original names, the second on the mean for original and exchanged names.
     """
     from anaphora.analysis.tasks.gap import BOTH_WAYS_SUFFIX, gap_score
 

@@ -92,7 +92,7 @@ class Report(EvidencePlan, Overwriting):
         return {own.kind: own} | public
 
     def check_unused(self, what: str, *unused: str) -> None:
-        """Raise UserError if a setting in `unused`, which has no effect on the output `what`, is not its default."""
+        """Raise UserError if a setting in `unused`, which has no effect on the output `what`, was changed."""
         default = Report()
         for name in unused:
             if (value := getattr(self, name)) != getattr(default, name):

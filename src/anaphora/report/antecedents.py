@@ -45,10 +45,10 @@ Texts, mentions and rules differ from those evaluated here.
 
 
 def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
-    """Yield a table for each subset of mentions, then a sentence (`comparison_sentence`) for each set in `CHOICE_SETS`.
+    """Yield a table for each subset of mentions, then the sentence `comparison_sentence` for each candidate set.
 
-    A table shows how often rules and heads select an antecedent, by form of mention; the table of all mentions ends
-    with results of Clark et al. 2019. `metrics` is the content of `antecedents.json`.
+    A table shows how often rules and heads select an antecedent, by form of mention. The table of all mentions also
+    has the results of Clark et al. 2019. `metrics` is the content of `antecedents.json`.
     """
     rows: Rows = metrics["rows"]
     for subset in dict.fromkeys(row["subset"] for row in rows):
@@ -90,7 +90,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def _subset_title(subset: str) -> str:
-    """Return the title of a table on one value of an item attribute; `subset` is "attribute=value" or "attribute="."""
+    """Return a table's title from a string "attribute=value", whose value is empty for items without the attribute."""
     factor, value = subset.split("=", maxsplit=1)
     return label(factor_names(), factor) + _(": ") + (value_label(value) if value else NOT_MEASURED)
 
@@ -98,8 +98,9 @@ def _subset_title(subset: str) -> str:
 def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     """Return a sentence that compares the best head for pronouns with the rule that picks the nearest mention.
 
-    If pronouns were not evaluated separately, all mentions are compared. The sentence says whether the 95 % intervals
-    overlap, or that the head or an interval is missing. `field`, one of `CHOICE_SETS`, is the head's candidate set.
+    If pronouns were not evaluated separately, the accuracies on all mentions are compared. The sentence says whether
+    the 95 % intervals overlap, or what is missing: the head or an interval. The head selects among the candidates in
+    the set `field`, one of `CHOICE_SETS`.
     """
     subset_rows = [row for row in metrics["rows"] if row["subset"] == "all"]
     column = "pronoun" if row_of(subset_rows, selector="nearest", field="mentions", column="pronoun") else "all"
@@ -186,7 +187,7 @@ def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
 def share_and_head(row: Mapping[str, Any] | None, position: str = "{layer}-{head}") -> str:
     """Return the accuracy in a table row, in %, with its interval; a dash if the row is None.
 
-    If the row is about a head, the layer and the index of the head follow in the format `position`.
+    In the row of a head, layer and head follow, formatted by the format string `position`.
     """
     if row is None:
         return NOT_MEASURED

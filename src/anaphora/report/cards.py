@@ -46,8 +46,8 @@ class CardFacts:
 def model_card(facts: CardFacts, evidence: Sequence[Evidence]) -> str:
     """Return the model card as Markdown with metadata for the Hugging Face Hub.
 
-    `evidence` has the results of the run, one element per language if a head was chosen for each language; if it is
-    empty, the card has no scores.
+    `evidence` has the results of the run, or one element per language if a head was chosen for each language. If
+    `evidence` is empty, the card has no scores.
     """
     parts = [
         _front_matter(

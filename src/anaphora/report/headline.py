@@ -268,7 +268,7 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
 
 
 def task_threshold(cell: Cell) -> str | None:
-    """Return chance or the best baseline, which a group's task accuracy does not clearly exceed, for use in a sentence.
+    """Return name and accuracy of the best baseline, or of chance if it is higher, for use in a sentence.
 
     Return None if the task accuracy was not measured, or is less than halfway from chance to 1.
     """

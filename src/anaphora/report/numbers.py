@@ -63,7 +63,7 @@ def shown_interval(span: Sequence[float | None] | None) -> tuple[float, float] |
 
 
 def left_out_note(spans: Iterable[Sequence[float | None] | None]) -> str | None:
-    """Return why an interval is not shown; None if none of the intervals is a single point (`shown_interval`)."""
+    """Return a note on intervals that are not shown because they are single points; None if there are none."""
     if not any(low is not None and high is not None and high - low <= _POINT for low, high in filter(None, spans)):
         return None
     return _(
@@ -73,7 +73,7 @@ def left_out_note(spans: Iterable[Sequence[float | None] | None]) -> str | None:
 
 
 def format_in_unit(value: float | None, span: Sequence[float] | None, unit: str) -> str:
-    """Format a number with its unit and its interval; p-values and counts are formatted without either.
+    """Format a number with its unit and its interval; p-values and counts get no unit and no interval.
 
     Args:
         value: the number; None if it was not measured.

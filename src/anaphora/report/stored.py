@@ -23,7 +23,7 @@ _WITH_CHANCE = N_("task accuracy within {0} points of chance ({1} %)")
 
 
 def stored_sentence(text: str) -> str:
-    """Translate a sentence from a result file; chance and the accuracy of the best baseline become percentages.
+    """Translate a sentence from a result file; accuracies of chance and of the best baseline become percentages.
 
     A sentence outside the catalogue of translations stays in English.
     """

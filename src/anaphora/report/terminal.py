@@ -51,7 +51,7 @@ def print_undecided(answers: Answers | None) -> None:
 
 @in_language_of_messages
 def print_verdict(evidence: Evidence) -> None:
-    """Print the verdicts on the chosen head's layer and on the head alone, with the rules that fail or are unknown."""
+    """Print the verdicts on the chosen head's layer and on the head alone, with the criteria not known to be met."""
     for group in kind_groups(evidence.verdict):
         _print_group_verdict(group.label, group.cell)
     for group in kind_groups(evidence.verdict_at_head):

@@ -57,7 +57,8 @@ def alignment_title(accuracies: NDArray[np.float64], head: Head, chance: float) 
 def scoreboard_title(evidence: Evidence) -> str:
     """Return a title that states the accuracy of the chosen head, for each group of items in `groups_by_case`.
 
-    Groups with the same result share a line; a group that does not exceed a baseline has its own, with the baseline.
+    Groups with the same result share a line. A group that does not exceed a baseline has a line of its own, which also
+    names the baseline.
     """
     cases = groups_by_case(evidence)
     lines = []
@@ -308,6 +309,6 @@ def _is_too_wide(text: str) -> bool:
 
 
 def _listed_shares(shares: Sequence[float | None]) -> str:
-    """Return the shares as a list in a sentence, or as a single share if all round to the same text."""
+    """Return the shares as a list in a sentence, or as a single share if all are equal after rounding."""
     texts = [share_text(share) for share in shares]
     return texts[0] if len(set(texts)) == 1 else listed(texts)

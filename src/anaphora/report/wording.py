@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 
 def label(names: Mapping[str, str], name: str) -> str:
-    """Return the label of a key of `names`, in which spaces may replace underscores.
+    """Return the label of `name` in the mapping `names`; a name that is missing there is its own label.
 
-    If `names` lacks the key, the result is the key with spaces instead of underscores.
+    Spaces and underscores in `name` are equivalent; a label made from the name has spaces.
     """
     return names.get(name) or names.get(name.replace(" ", "_")) or name.replace("_", " ")
 
@@ -55,7 +55,7 @@ class Group(Generic[T]):
 
 
 def kind_groups(part: Groups[T] | None) -> Iterator[Group[T]]:
-    """Yield the measurement on each cue category ("set", "role") of each language; on all items if there are none."""
+    """Yield the measurement on each language's cue categories ("set", "role"), or on all its items without any."""
     return (Group(language, kind, cell) for language, kind, cell in claim_groups(part))
 
 
@@ -110,7 +110,7 @@ def clauses(parts: Sequence[str]) -> str:
 
 
 def translated(**messages: str) -> Callable[[], dict[str, str]]:
-    """Return a function that translates messages marked by `N_` and returns the translations under the same keys."""
+    """Return a function that returns the given messages, marked by `N_`, translated into the current language."""
     return lambda: {key: _(message) for key, message in messages.items()}
 
 

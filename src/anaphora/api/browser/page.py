@@ -63,7 +63,8 @@ def write_browser_page(path: Path, run: Run) -> None:
 def browser_page(run: Run) -> str:
     """Return an HTML page that runs a trained model in the browser.
 
-    Weights are stored with 32 bits; with 16 if this loses nothing or if the page would be larger than `MOST_BYTES`.
+    Weights are stored in float32. They are stored in float16 if this is exact, or if the page would otherwise be larger
+    than `MOST_BYTES`.
 
     Raises:
         UserError: the page's script does not support the model or its tokenizer, a weight is not finite, or a result
@@ -154,7 +155,7 @@ class _PackedWeights:
 
 
 def _pack_weights(run: Run, precision: int) -> _PackedWeights:
-    """Encode the weights with `precision` bits each (32 or 16), or with 16 if these represent all weights exactly."""
+    """Encode the weights with 16 bits each if this is exact, otherwise with `precision` bits (32 or 16)."""
     is_word = run.config.task.prediction.kind == "word"  # other prediction heads do not use the output layer
     tensors = {
         name: weight.float().numpy()

@@ -62,7 +62,8 @@ FIRST_SENTENCES = {
 def first_sentence(model: AnyModel, language: str) -> FirstSentence:
     """Return the sentence that the live page shows when it is opened.
 
-    This is an everyday sentence; for a run whose vocabulary lacks one of its words, a sentence of the built-in corpus.
+    This is an everyday sentence. If the vocabulary of a run lacks a word of it, the sentence is from the built-in
+    corpus instead.
     """
     everyday, of_corpus = FIRST_SENTENCES[language]
     return of_corpus if isinstance(model, OpenRun) and model.run.tokenizer.encode(everyday.text).unread else everyday
@@ -185,7 +186,7 @@ def _notes(
     unknown: UnknownWords,
     answers: list[dict[str, Any]] | None,
 ) -> list[str]:
-    """Return the notes shown below the model's answer; `spans` are those of the T tokens of `maps`, (L, H, T, T)."""
+    """Return the notes shown below the model's answer; `maps`, (L, H, T, T), are over T tokens at `spans`."""
     example, notes = question.example, []
     if not isinstance(model, OpenRun) or not answers_pronouns(model.run.config.task.prediction):
         if unknown.words:
@@ -223,7 +224,7 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
 
 
 def _tokens_of_words(tokens: TokenizedText, labels: TokenizedText) -> list[list[int]]:
-    """Return the token indices of each word on the page; an attention sink, if any, is the first word and has none."""
+    """Return the token indices of each word on the page; an attention sink counts as a first word without tokens."""
     before = len(labels.ids) - len(tokens.ids)
     return [[token - before for token in part if token >= before] for part in word_tokens(labels.words)]
 

@@ -156,7 +156,9 @@ class LiveApplication:
 
 
 def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer, str]:
-    """Return a server on localhost and the URL to open; `application` then refuses other values of the Host header.
+    """Return a server of `application` on localhost, and the URL to open.
+
+    From then on, `application` refuses requests whose Host header names another host or port.
 
     Raises:
         UserError: the port cannot be used.

@@ -233,7 +233,7 @@ def report_run(
 def _divergences(evidence: Sequence[RunEvidence]) -> list[RowDivergence]:
     """Print and return the divergence between the attention rows of each pair of runs, by language.
 
-    There is none for one run, or if the runs differ in their items or in an item's words.
+    The list is empty for a single run, and for runs that differ in their items or in an item's words.
     """
     if len(evidence) < 2:
         return []

@@ -194,7 +194,7 @@ def held_output(
     results: Mapping[str, Mapping[str, Any]],
     place: str = "outputs/other",
 ) -> Iterator[None]:
-    """Lock a command's output folder while its files are written, and record with which settings (`claimed`).
+    """Lock a command's output folder while its files are written, and record the settings (`claimed`).
 
     Args:
         model: the run whose results are written, or the name of a model that is no run.
@@ -218,9 +218,9 @@ def held_output(
 
 @contextmanager
 def held_calibration(folder: Path, run: Run, settings: Any) -> Iterator[None]:
-    """Lock the run directory and record the settings of the calibration (`claimed`), provided that `calibrate` is set.
+    """If `calibrate` is set, lock the run directory and record the settings of the calibration (`claimed`).
 
-    The run directory is not locked again if it is `folder`, the output folder, which is locked already.
+    The output folder `folder` is already locked. If it is the run directory, it is not locked again.
 
     Raises:
         UserError: the run directory is locked by another process, or holds another calibration.
@@ -246,7 +246,7 @@ def _own_directory(model: Run | str) -> Path | None:
 def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) -> dict[str, Any]:
     """Return what determines a result in a folder, by name: the model, the data, and the settings in `names`.
 
-    In the directory of the run itself, the model is left out, since it holds no results of other runs.
+    In a run's own directory, the model is left out, since this directory has no results of other runs.
     """
     own = _own_directory(model)
     own_data = model.config.data if isinstance(model, Run) else NoData()
@@ -266,7 +266,7 @@ def identity(model: Run | str) -> str:
 def data_settings(data: Data) -> dict[str, Any]:
     """Return data settings keyed by their names on the command line; paths are replaced by `content_identity`.
 
-    Of a folder, only the files that are read count, since it may hold results too.
+    The identity of a folder covers only the data files that are read, since the folder may also contain results.
     """
     files: list[Path] = []
     with suppress(UserError):  # of a run whose data are no longer there
@@ -279,10 +279,10 @@ def data_settings(data: Data) -> dict[str, Any]:
 
 
 def content_identity(name: str, files: Sequence[Path] = ()) -> str:
-    """Return the name of a file or folder and a hash of its content, which stay the same if it is moved.
+    """Return the name of a file or folder, without its path, and a hash of its content.
 
-    If any of `files` are in the folder, only these count. A name that is not a local path, such as the name of a model
-    on the Hub, is returned unchanged.
+    If any of `files` are in the folder, the hash covers only these. A name that is not a local path, such as that of a
+    model on the Hub, is returned unchanged.
     """
     path = Path(name).expanduser()
     if not path.exists():

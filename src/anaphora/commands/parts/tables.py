@@ -87,7 +87,8 @@ def print_shared_texts(texts: Sequence[Text], split: str, others: Sequence[Text]
 def print_trained_items(run: Run, data: Data | None, items: Sequence[Question], split: str) -> None:
     """Print the number of items of a split that are among the run's training items, unless it is 0.
 
-    Nothing is printed for the training split of the run's own data, or if these are texts or cannot be read.
+    Nothing is printed for the training split of the run's own data, or if the run's data have no annotated pronouns or
+    cannot be read.
     """
     is_own = data in (None, run.config.data)
     try:
@@ -160,7 +161,7 @@ def print_calibration(run: str, split: str, rows: Sequence[LanguageCalibration])
 
 @in_language_of_messages
 def print_fitted_here(data: str, split: str) -> None:
-    """Print a warning that the calibrated error is too optimistic: the temperatures were fitted on the same split."""
+    """Print that the temperatures were fitted on the measured split, so that the error after calibration is biased."""
     say(
         "the temperatures were fitted on data={data}, {split} split, so the error after calibration is not that of "
         "unseen items",
@@ -218,8 +219,8 @@ def print_answers(rows: Sequence[Mapping[str, Any]], title: str) -> None:
 
     These columns are printed only if they have values: "runs" (lowest and highest accuracy of the runs), "silent"
     (share of answers "none of them") and "contrast" (difference between the accuracies for the two values of a factor).
-    "decisions" (share of candidates for which it is decided correctly whether they are antecedents) is printed only
-    with the baseline that always answers "none of them".
+    "decisions" (accuracy of deciding for each candidate whether it is an antecedent) is printed only if the baseline
+    that always answers "none of them" is among the rows.
     """
     several = any(row["lowest"] is not None for row in rows)
     undecided = any(row["policy"] == NONE_OF_THEM for row in rows)
@@ -252,7 +253,7 @@ def _print_left_out_note(spans: Iterable[tuple[float | None, float | None]]) -> 
 
 
 def percent_cell(row: Mapping[str, Any], name: str) -> str:
-    """Format the share `row[name]`, from 0 to 1, in percent with its interval (`interval_of`), if it has one."""
+    """Format the share `row[name]`, from 0 to 1, in percent, with its interval if the row has one (`interval_of`)."""
     return format_percent(row[name], interval_of(row, f"{name}_"))
 
 

@@ -78,7 +78,8 @@ def knockout_figure(cells: Groups[CausalCell]) -> Figure | None:
 def ablation_figure(cells: Groups[CausalCell]) -> Figure | None:
     """Draw the drop in task accuracy over the number of ablated heads.
 
-    One curve is for the heads with the best candidate accuracy first, the other for random heads of the same layers.
+    In one curve, heads are ablated in order of candidate accuracy, the best first. In the other, random heads of the
+    same layers are ablated.
     """
     panels = []
     compared = False

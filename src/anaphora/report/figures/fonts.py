@@ -2,8 +2,8 @@
 
 The glyphs come from Noto Sans CJK SC (SIL Open Font License 1.1). The package contains the subset that
 `docs/make_fonts.py` selects; the optional extra `fonts` installs the full font (mpl-font), which then takes precedence.
-DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is not imported, since this
-changes matplotlib's global settings. Font files are opened when the first figure is drawn.
+DejaVu Sans, which comes with matplotlib, has some of the remaining characters. mpl-font is not imported, because
+its import changes matplotlib's global settings. Font files are opened when the first figure is drawn.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def report_undrawn() -> None:
 
 
 def report_once(characters: Iterable[str], sentence: str) -> None:
-    """Print `sentence` with the given characters in place of {characters}, each at most once in a process."""
+    """Print `sentence` with new characters in place of {characters}; do nothing if all were reported with it before."""
     new = sorted(character for character in set(characters) if (sentence, character) not in _reported)
     if not new:
         return

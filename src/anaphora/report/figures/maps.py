@@ -209,9 +209,9 @@ def pronoun_row_figure(
 def quad_figure(cells: Sequence[QuadCell], title: str = "") -> Figure:
     """Draw the sentences of a quad on one colour scale, in a grid whose rows are cues and columns candidate orders.
 
-    A quad has m cues (words that decide which candidate is meant) and m candidate orders, with m usually 2. `cells` has
-    the m x m sentences, first those of the first cue. A sentence has a check mark if an antecedent gets more of the
-    pronoun's weight than every other candidate, otherwise a cross.
+    A quad has m cues (words that decide which candidate is meant) and m candidate orders, with m usually 2. `cells`
+    lists the m x m sentences cue by cue. A sentence has a check mark if an antecedent gets more of the pronoun's weight
+    than every other candidate, otherwise a cross.
 
     Raises:
         UserError: the number of sentences is not a square, a sentence has no words or invalid weights, the pronoun or
@@ -320,7 +320,7 @@ class _SentenceStrip:
         return _mirrored(lines) if self._is_right_to_left else lines
 
     def height(self, line: _TextLine) -> float:
-        """Return the height in inches of a line of the sentence, with the weights printed below candidates."""
+        """Return the height of a line of the sentence in inches; weights below candidates need additional height."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 

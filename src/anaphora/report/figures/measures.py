@@ -36,9 +36,9 @@ from anaphora.report.wording import (
 def effects_figure(part: Groups[Effects] | None) -> Figure | None:
     """Draw the effects of meaning, position and entity on the pronoun's attention, with intervals.
 
-    The effects are mean differences of attention weight between the two candidates over the sentences of a quad (each
-    of two cues with both candidate orders): antecedent minus other candidate (meaning), first minus second in the
-    sentence (position), and the absolute difference over all sentences (entity).
+    Each effect is a mean difference between the weights on two candidates A and B, over the sentences of a quad (each
+    of two cues with both candidate orders). The differences are antecedent minus other candidate (meaning) and first
+    minus second candidate in the sentence (position). The effect of entity is the absolute mean of A minus B.
     """
     groups = list(kind_groups(part))
     marks: Marks = {}

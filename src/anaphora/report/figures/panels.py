@@ -29,8 +29,8 @@ class Mark:
     Attributes:
         value: horizontal position of the mark.
         ends: (low, high) of the interval; None if there is none.
-        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured" for a dash, because a bar of
-            length 0 would be a measured value.
+        form: "bar", "hollow bar", one of `_TICKS`, a matplotlib marker, or "not measured". The last is drawn as a dash,
+            since a bar of length 0 would look like a measured value.
     """
 
     value: float
@@ -78,10 +78,7 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a row name that is unique below its heading; `panel_figure` prints only `text`.
-
-    Rows with the same text below different headings thus have different names.
-    """
+    """Return a row name that differs from those below other headings; `panel_figure` prints only `text`."""
     return f"{heading}{_BELOW}{text}"
 
 
@@ -223,7 +220,7 @@ def _tick_pattern(form: str, colour: str) -> dict[str, Any]:
 
 
 def _draw_ends_of_bar(axes: Axes, bar: Mark, filled: float, height: float) -> None:
-    """Draw the interval of a bar, filled from 0 to `filled`, with enough contrast inside and outside this area."""
+    """Draw the interval of a bar that extends from 0 to `filled`, in colours that contrast with bar and background."""
     inside = sorted((0.0, filled))
     low, high = bar.ends or (0.0, 0.0)
     for start, end, colour in (

@@ -232,10 +232,10 @@ def _title_width(text: str) -> float:
 
 
 def legend_lines(names: Mapping[str, str], symbol_width: float, room: float) -> list[list[str]]:
-    """Divide the entries of a legend into lines, and return their names; without entries, there is one empty line.
+    """Return the keys of a legend's entries, divided into lines; without entries, there is one empty line.
 
     Args:
-        names: text of each entry, by name.
+        names: text of each entry, by key.
         symbol_width: width of an entry's symbol with its gaps, in inches.
         room: maximum width of a line in inches; a wider entry gets a line of its own.
     """

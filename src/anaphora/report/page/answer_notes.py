@@ -69,15 +69,16 @@ def head_note(
 ) -> str:
     """Return a note on whether, in one head, the pronoun attends most to the model's answer.
 
-    If all weights are below `LEAST_WEIGHT`, if the largest weights are equal to two decimals, or if several answers tie
-    for the highest probability (`best_answers`), the note says this instead.
+    Instead, the note may say that all weights are below `LEAST_WEIGHT`, that the largest weights are equal to two
+    decimals, or that several answers have the highest probability (`best_answers`).
 
     Args:
         layer, head: indices of the head, from 0.
         candidates: texts of the M candidates.
         weights: (M,) weights from the pronoun to the candidates in this head.
         shares: (M,) probabilities of the candidates, or (M + 1,) with "none of them" last.
-        training: how the labels trained this head, "answering", "supervised" or "" (`Config.head_training`).
+        training: effect of the training labels on this head: "answering" if the model's answers are computed from
+            its weights, "supervised" if its weights were trained directly, else "" (`Config.head_training`).
     """
     strongest = max(range(len(candidates)), key=weights.__getitem__)
     answers, phrases = best_answers(shares), answer_phrases()
@@ -103,15 +104,15 @@ def head_note(
 
 
 def best_answers(shares: Sequence[float]) -> list[int]:
-    """Return the indices of the answers with the highest probability: several if they differ by less than `TIE`."""
+    """Return the indices of the answers whose probability is the highest or less than `TIE` below it."""
     least = max(shares) * (1 - TIE)
     return [number for number, share in enumerate(shares) if share >= least]
 
 
 def pronoun_note(text: str, pronoun: Span) -> str | None:
-    """Return a note that the last pronoun of a text is analysed, and how to choose another; None if it is the only one.
+    """Return a note that says that the last pronoun of a text was chosen, and how to choose another.
 
-    `pronoun` is the character span of the last pronoun.
+    `pronoun` is the character span of the last pronoun. If the text has no other pronoun, the result is None.
     """
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:

@@ -200,7 +200,7 @@ def _is_letter(character: str) -> bool:
 
 
 def page_suffixes(interface_language: str) -> dict[str, str]:
-    """Return a file name suffix for each language of a page: ".zh" for Chinese if it is in both languages, else ""."""
+    """Return the file name suffix of each language's page: ".zh" for Chinese in a bilingual report, otherwise ""."""
     return {"en": "", "zh": ".zh"} if interface_language == "both" else {interface_language: ""}
 
 

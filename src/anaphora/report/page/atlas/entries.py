@@ -281,7 +281,7 @@ def _antecedent_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
 
 
 def _name_findings(entries: Sequence[AtlasEntry]) -> Iterator[str]:
-    """Yield a sentence that compares, by F1 on GAP, the best chosen head with the best rule, if there are results."""
+    """Yield a sentence with the F1 scores of the best chosen head and the best rule on GAP; nothing without scores."""
     decided = [(row, entry) for entry in entries if (row := row_of(entry.names or (), policy="head")) is not None]
     if not decided:
         return

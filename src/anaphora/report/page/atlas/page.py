@@ -329,7 +329,8 @@ def _numbers(entry: AtlasEntry, group: Group[Cell]) -> dict[str, str]:
 def _corrected_p(evidence: Evidence, code: str, kind: str) -> float | None:
     """Return the Holm-corrected p-value of the chosen head for a language and a cue category ("set", "role" or "all").
 
-    If there is none for this category, as for "all", return the largest p-value of the language's categories, or None.
+    A category without a p-value of its own, such as "all", gets the largest p-value of the language's categories. The
+    result is None if there are no p-values.
     """
     by_kind = (evidence.significance or {}).get(code, {})
     chosen = [by_kind[kind]] if kind in by_kind else list(by_kind.values())

@@ -115,7 +115,7 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     """Return a figure, a table and a note on how well models and rules decide whether a pronoun refers to a name.
 
     The results are those of each rule, of each model's chosen head and, if measured, of untrained models and the
-    model's own answers. Without results, which need the corpus GAP, the list is empty.
+    model's own answers. The list is empty if there are no results, as on any corpus other than GAP.
     """
     decided = [entry for entry in entries if entry.names]
     if not decided:
