@@ -128,3 +128,18 @@ def test_a_language_that_the_interface_does_not_have_is_an_error(
 def test_english_output_reads_no_catalogue(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anaphora.base.translation.CATALOGUE", Path("nowhere"))
     assert CATALOGUE.exists() and _("training steps") == "training steps"
+
+
+@pytest.mark.parametrize(
+    ("count", "english"), [(1, "1 item is left"), ("1", "1 item is left"), (0, "0 items are left")]
+)
+def test_a_noun_and_its_verb_agree_with_their_number(count: int | str, english: str) -> None:
+    message = "{count:item is|items are} left"
+    assert in_language(message, "en").format(count=count) == english
+    assert str(UserError(message, count=count)) == english
+    assert in_language("{share:.1f} of {name!r}", "en").format(share=0.25, name="a|b") == "0.2 of 'a|b'"
+
+
+def test_no_count_stands_before_a_plural() -> None:
+    plural = re.compile(r"\{(?!split)\w+\} (?:items|rows|texts|documents|jobs|conditions|rules|layers)\b")
+    assert [english for (_context, english) in CHINESE if plural.search(english)] == []

@@ -73,7 +73,7 @@ def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
 ) -> None:
     printed = described(DPR + BLOCK.format("Ida", "sat", "Zoe", "Zoe"), "data.test_share=0.4")
     assert "read: 10 items from 11 rows in" in printed
-    assert "dropped: 1 rows (a candidate is not in the sentence)" in printed
+    assert "dropped: 1 row (a candidate is not in the sentence)" in printed
     assert row_of(printed, "nearest")[1:4] == ["en", "4", "0.500"]
     assert row_of(printed, "bag by place")[3] == "1.000"
     with (tmp_path / "out" / "counts.csv").open() as file:
@@ -88,10 +88,10 @@ def test_items_in_two_splits_are_counted(script: Callable[..., Any], finished: P
     known = set(items("train"))
     shared = {split: sum(item in known for item in items(split)) for split in ("dev", "test")}
     assert shared["test"]
-    counted = f"in two splits: {shared['test']} of {len(items('test'))} items of test are in train too"
+    counted = f"in two splits: of {len(items('test'))} items of test, {shared['test']} are in train too"
     described = script("corpus", "data=jsonl", f"data.path={table}")
     assert counted in described.out
-    assert f"{shared['dev']} of {len(items('dev'))} items of dev are in train too" in described.out
+    assert f"of {len(items('dev'))} items of dev, {shared['dev']} " in described.out
     assert counted in script("evaluate", f"run={finished}", f"output={finished.parent / 'answers'}").out
     alone = script("corpus", "data=controlled", "data.train_items=64", "data.test_items=32")
     assert alone.status == 0 and "in two splits" not in alone.out
@@ -229,7 +229,7 @@ def test_texts_in_two_splits_are_counted(script: Callable[..., Any], tmp_path: P
     for copies, said in ((1, False), (2, True)):
         path.write_text("".join(json.dumps({"text": f"Page {number}."}) + "\n" for number in range(20)) * copies)
         printed = script("corpus", "data=plain_text", f"data.path={path}", "data.test_share=0.5").out
-        assert (re.search(r"in two splits: \d+ of 20 texts of test are in train too", printed) is not None) is said
+        assert (re.search(r"in two splits: of 20 texts of test, \d+ \w+ in train too", printed) is not None) is said
 
 
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:

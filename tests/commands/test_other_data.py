@@ -74,7 +74,7 @@ def test_items_of_other_data_on_which_the_run_was_trained_are_counted(
     other = ("data=jsonl", f"data.path={table}", "data.seed=1", f"output={tmp_path / 'other'}")
     status, out, err = script(name, f"run={own_run}", *other, *more)
     assert status == 0, err
-    counted = f"seen in training: {shared} of {len(measured)} items of test are training items of {own_run.name}"
+    counted = f"seen in training: of {len(measured)} items of test, {shared} are training items of {own_run.name}"
     assert shared and counted in " ".join(out.split())
 
 

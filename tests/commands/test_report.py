@@ -454,8 +454,8 @@ def test_words_outside_the_vocabulary_are_printed_and_on_the_page(
         "anaphora.analysis.evidence.headline.unread_mentions", lambda *_: UnreadMentions(3, 8, ("张伟",))
     )
     printed = done("report", f"run={own_report}", *SMALL)
-    assert "3 of 8 items have a pronoun or candidate that is not in the vocabulary: 张伟" in printed
-    assert "3 of 8 items have a pronoun or candidate with 张伟" in (own_report / "report.html").read_text("utf-8")
+    assert "of 8 items, 3 have a pronoun or candidate that is not in the vocabulary: 张伟" in printed
+    assert "of 8 items, 3 have a pronoun or candidate with 张伟" in (own_report / "report.html").read_text("utf-8")
 
 
 def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(

@@ -270,7 +270,7 @@ def test_scores_name_the_mentions_that_are_not_read(tmp_path: Path) -> None:
     assert 0 < scores.unread.items < scores.unread.of
     assert "not in the vocabulary: 明" in repr(scores)
     page = scores.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
-    assert f"{scores.unread.items} of {scores.unread.of} items have a pronoun or candidate with 明" in page
+    assert f"of {scores.unread.of} items, {scores.unread.items} have a pronoun or candidate with 明" in page
 
 
 @pytest.mark.parametrize(

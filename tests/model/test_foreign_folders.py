@@ -182,7 +182,7 @@ def test_layers_that_the_configuration_leaves_out_are_refused(kind: str, tmp_pat
     folder = write_folder(tmp_path / kind, kind)
     change_config(folder, **{FAMILIES[kind].fields["layers"]: 1})
     with pytest.raises(
-        UserError, match=r"layer\.1\..* and 15 more: the encoder that config.json describes \(1 layers\)"
+        UserError, match=r"layer\.1\..* and 15 more: the encoder that config.json describes \(1 layer\)"
     ):
         load(folder)
 

@@ -174,7 +174,7 @@ def test_a_job_at_work_that_measures_something_else_is_cancelled_and_submitted_a
     more = replace(QUERY, measures=["scores", "forms"])
     run_on(queue, jobs[:1], plan, more)
     assert earlier.cancelled and len(queue.jobs) == 2
-    assert "1 jobs of an earlier command have other settings or measures" in capsys.readouterr().out
+    assert "cancelled, with other settings or measures: 1 job of an earlier command" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("_no_waiting")

@@ -359,10 +359,10 @@ class SentenceAttention:
         layers, heads, count = self.weights.shape[:3]
         listed = pgettext("list", ", ").join(self.unread)
         unread = _("; not in the vocabulary: {words}").format(words=listed) if self.unread else ""
-        text = _(
-            "<attention: {layers} layers x {heads} heads x {count} words from x {count} words to: {text!r}{unread}>"
-        )
-        return text.format(layers=layers, heads=heads, count=count, text=self.text, unread=unread)
+        return _(
+            "<attention: {layers:layer|layers} x {heads:head|heads} x {count:word|words} from x {count:word|words} "
+            "to: {text!r}{unread}>"
+        ).format(layers=layers, heads=heads, count=count, text=self.text, unread=unread)
 
     def _repr_html_(self) -> str:
         if self.chosen is None:

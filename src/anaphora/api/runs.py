@@ -266,5 +266,5 @@ class OpenRun:
         return optional_example(text, pronoun, candidates, antecedent)
 
     def __repr__(self) -> str:
-        text = _("<run {name}: {layers} layers of {heads} heads>")
+        text = _("<run {name}: {layers:layer|layers} of {heads:head|heads}>")
         return text.format(name=self.name, layers=self.layers, heads=self.heads)

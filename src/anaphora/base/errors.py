@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from anaphora.base.translation import _
+from anaphora.base.translation import Message, _
 
 LONGEST_MESSAGE = 500  # maximum number of characters of an error message, since it may quote a value of any length
 
@@ -29,13 +29,18 @@ class UserError(ValueError):
         return self._filled(_(self._message))
 
     def _filled(self, message: str) -> str:
-        return shortened(message.format(**self._values) if self._values else message)
+        return shortened(Message(message).format(**self._values) if self._values else message)
 
 
 class FailedRunsError(UserError):
     """Failure of some of the runs of a command; the results of the other runs are written."""
 
     exit_status = 1
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun for an error message: "1 item", or "1,200 items"."""
+    return f"{count:,} {noun}" + "s" * (count != 1)
 
 
 def shortened(message: str) -> str:

@@ -10,12 +10,13 @@ import functools
 import json
 import os
 import re
+import string
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 from anaphora.base.language import LANGUAGES
 
@@ -70,14 +71,32 @@ def spoken_language() -> str:
     return _SPOKEN.get() or interface_language()
 
 
+class Message(str):
+    """Message in which "{jobs:job is|jobs are} submitted" becomes "1 job is submitted" or "3 jobs are submitted"."""
+
+    __slots__ = ()
+
+    def format(self, *arguments: Any, **values: Any) -> str:
+        return _AGREEMENT.vformat(self, arguments, values)
+
+
+class _Agreement(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        one, separator, other = format_spec.partition("|")
+        return f"{value} {one if str(value) == '1' else other}" if separator else format(value, format_spec)
+
+
+_AGREEMENT = _Agreement()
+
+
 def _(message: str) -> str:
-    """Translate a message; fill in values afterwards: `_("{count} jobs are submitted").format(count=3)`."""
+    """Translate a message; fill in values afterwards: `_("{jobs:job is|jobs are} submitted").format(jobs=3)`."""
     return in_language(message, spoken_language())
 
 
 def pgettext(context: str, message: str) -> str:
     """Translate a message whose Chinese translation depends on the context, such as the part of a page."""
-    return _chinese().get((context, message), message) if spoken_language() == "zh" else message
+    return Message(_chinese().get((context, message), message) if spoken_language() == "zh" else message)
 
 
 def N_(message: str) -> str:  # noqa: N802  (the name that gettext's tools know)
@@ -92,7 +111,7 @@ def stored(message: str) -> str:
 
 def in_language(message: str, language: str) -> str:
     """Translate a message into a language; return the English message if the catalogue has no translation."""
-    return _chinese().get(("", message), message) if language == "zh" else message
+    return Message(_chinese().get(("", message), message) if language == "zh" else message)
 
 
 @functools.cache

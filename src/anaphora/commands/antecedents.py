@@ -124,7 +124,7 @@ def _select(model: AnyModel, source: Data, settings: AntecedentSelection, folder
     save_figure(figure, folder / "figures" / "antecedent_selection", settings.formats)
     print_selections(metrics)
     if not_separate:
-        say("left out: {items} items ({reason})", items=not_separate, reason=_(NO_SEPARATE_ANTECEDENT))
+        say("left out: {items:item|items} ({reason})", items=not_separate, reason=_(NO_SEPARATE_ANTECEDENT))
     print_unread(unread_by(model, measured))
     if isinstance(model, OpenRun):
         print_trained_items(model.run, settings.data, questions_of(measured), settings.split)

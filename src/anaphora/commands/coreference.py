@@ -203,7 +203,7 @@ def _print_scores(rows: Sequence[dict[str, Any]], documents: int) -> None:
     from anaphora.base.console import print_table
     from anaphora.report.numbers import format_percent
 
-    table = Table(title=_("Coreference clusters of {documents} documents").format(documents=documents))
+    table = Table(title=_("Coreference clusters of {documents:document|documents}").format(documents=documents))
     table.add_column(_("measure"))
     for column in (_("recall"), _("precision"), "F1"):
         table.add_column(column, justify="right")

@@ -78,7 +78,7 @@ def _describe(settings: CorpusDescription) -> None:
         seconds = time.perf_counter() - started
         counts = text_table(texts)
         print_table_of(_("texts; words stand between blanks"), counts)
-        counted = N_("read: {count} texts from {rows} rows in {seconds} s")
+        counted = N_("read: {count:text|texts} from {rows:row|rows} in {seconds} s")
         print_reading(counted, texts, corpus.report, seconds, settings.data)
         for (earlier, known), (later, listed) in combinations(texts.items(), 2):
             print_shared_texts(listed, later, known, earlier)
@@ -88,7 +88,7 @@ def _describe(settings: CorpusDescription) -> None:
     seconds = time.perf_counter() - started
     counts = corpus_table(splits)
     print_table_of(pgettext("title", "items"), counts)
-    counted = N_("read: {count} items from {rows} rows in {seconds} s")
+    counted = N_("read: {count:item|items} from {rows:row|rows} in {seconds} s")
     print_reading(counted, splits, corpus.report, seconds, settings.data)
     _print_doubtful_items(splits, settings.data)
     rows = _print_shortcuts(splits, settings.data)
@@ -108,7 +108,7 @@ def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_se
     everything = [one for items in splits.values() for one in items]
     if unknown := sum(one.factors.get("form") == UNKNOWN_FORM for one in everything):
         say(
-            "part of speech unknown: {count} items, whose word has no tag in the files and is no pronoun (`form` "
+            "part of speech unknown: {count:item|items}, whose word has no tag in the files and is no pronoun (`form` "
             "is “unknown”)",
             count=unknown,
         )
@@ -117,7 +117,7 @@ def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_se
     if doubtful and 2 * len(doubtful) < len(everything):
         first = doubtful[0]
         say(
-            "no pronoun is marked in {count} of {all} items; in “{text}” {span} is “{marked}”: check the "
+            "no pronoun is marked in {count} of {all:item|items}; in “{text}” {span} is “{marked}”: check the "
             "offsets, since text[start:end] should be the pronoun",
             count=len(doubtful),
             all=len(everything),
@@ -171,7 +171,8 @@ def _print_too_few_for_training(items: int) -> None:
         say("no training split: there are no learned shortcuts (data.test_share, data.dev_share)")
     elif items < FEWEST_TRAINING_ITEMS:
         say(
-            "too few to train on if they are natural sentences: {count} training items; from one or two thousand, "
+            "too few to train on if they are natural sentences: {count:training item|training items}; from one or two "
+            "thousand, "
             "encoders with random weights learn nothing (docs/own_data.md), and a claim needs enough test items "
             "(docs/sample_size.md)",
             count=items,
@@ -321,7 +322,7 @@ def print_reading(
         say(text, corpus=data.kind, licence=_(licence))
     say(counted, count=sum(map(len, splits.values())), rows=report.rows, seconds=f"{seconds:.1f}")
     for reason, number in report.reasons.items():
-        say("dropped: {rows} rows ({reason})", rows=number, reason=_(reason))
+        say("dropped: {rows:row|rows} ({reason})", rows=number, reason=_(reason))
 
 
 def _chance(example: Example) -> float:

@@ -350,7 +350,8 @@ def compare_answers(runs: Sequence[Run], settings: Evaluation) -> list[dict[str,
     ).format(data=source.kind, split=label(split_names(), settings.split), runs=len(runs), source=trained_on)
     print_answers(rows, title)
     if len(unseen) < len(examples):
-        say("left out: {items} items whose text is in data={data}", items=len(examples) - len(unseen), data=trained_on)
+        left_out = len(examples) - len(unseen)
+        say("left out: {items:item|items} whose text is in data={data}", items=left_out, data=trained_on)
     return rows
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from omegaconf import MISSING
 
 from anaphora.base.checks import PAGE_ENDINGS, file_ending, one_of
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.files import OTHER_FOLDER, atomic_directory, check_new, check_writable, write_json, write_text
 from anaphora.base.language import LANGUAGES
 from anaphora.commands.parts.settings import Overwriting
@@ -170,7 +170,8 @@ def _card_facts(run: Run, licence: str | None, evidence: Sequence[Evidence]) -> 
         languages=tuple(dict.fromkeys(languages)),
         licence=licence,
         architecture={
-            "Encoder": f"{model.layers} layers of {heads_of(model.attention)} heads, width {model.width}",
+            "Encoder": f"{counted(model.layers, 'layer')} of {counted(heads_of(model.attention), 'head')}, width "
+            f"{model.width}",
             "Parts": f"`model/attention={model.attention.kind}`, `model/position={model.position.kind}`, "
             f"`model.norm.placement={model.norm.placement}`, `model.values={model.values}`",
             "Vocabulary": f"{run.tokenizer.size:,} tokens",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anaphora.base.checks import at_least
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.language import language_of
 from anaphora.base.translation import N_, _
 from anaphora.commands.parts.settings import SentenceOrItems
@@ -151,7 +151,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
     rows, size = extractor.estimate(parts)
     shape = dict(zip(("layers", "heads"), extractor.shape, strict=True))
     say(
-        "{items} items, about {rows} rows of {layers} layers x {heads} heads: {size}",
+        "{items:item|items}, about {rows:row|rows} of {layers:layer|layers} x {heads:head|heads}: {size}",
         items=f"{total:,}",
         rows=f"{rows:,}",
         **shape,
@@ -170,18 +170,22 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
             done += len(batch.items)
             left = duration_text((time.perf_counter() - begun) / max(done, 1) * (total - done))
             values = {"done": f"{done:,}", "items": f"{total:,}", "left": left}
-            show(_("extracting: {done} of {items} items, about {left} left").format(**values))
+            show(_("extracting: {done} of {items:item|items}, about {left} left").format(**values))
             if is_first and done < total:
                 # If the output has no live status line.
-                say("by the first of them: {done} of {items} items, about {left} left", **values)
+                say("by the first of them: {done} of {items:item|items}, about {left} left", **values)
         if not written and not settings.shard:
-            raise UserError(f"words ({settings.words}) appear in none of the {total:,} texts")
+            raise UserError(f"words ({settings.words}) appear in none of {counted(total, 'text')}")
     memory = f"{max(0, _peak_bytes() - bytes_before) / 2**20:,.0f}" if bytes_before else None
     say(
-        N_("{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration})")
+        N_(
+            "{items:item|items}, {rows:row|rows} of {layers:layer|layers} x {heads:head|heads}: {path} ({size}, "
+            "{duration})"
+        )
         if memory is None
         else N_(
-            "{items} items, {rows} rows of {layers} layers x {heads} heads: {path} ({size}, {duration}, at most "
+            "{items:item|items}, {rows:row|rows} of {layers:layer|layers} x {heads:head|heads}: {path} ({size}, "
+            "{duration}, at most "
             "{memory} MiB of memory above the model’s)"
         ),
         items=f"{total:,}",

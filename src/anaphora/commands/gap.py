@@ -109,7 +109,7 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
         if folds > len(texts := _texts(examples)):
             raise UserError(f"folds ({folds}) must be at most {len(texts)}, the number of development texts")
         scores = evaluate_without_fine_tuning(pretrained, examples, folds, settings.data.seed)
-        title = _("Name decisions: {items} development items, {folds} folds by text").format(
+        title = _("Name decisions: {items:development item|development items}, {folds} folds by text").format(
             items=len(examples), folds=folds
         )
     else:
@@ -124,7 +124,8 @@ def gap(settings: NameDecisions) -> list[dict[str, Any]]:
                     raise _other_data_error(run)
             evaluation = evaluate_runs(runs, examples, settings.exchanged)
             named = label(split_names(), split)
-            title = _("Name decisions: {items} items of the {split} split").format(items=len(examples), split=named)
+            title = _("Name decisions: {items:item|items} of the {split} split")
+            title = title.format(items=len(examples), split=named)
         scores = evaluation.scores
     rows = [{"policy": name, **score_columns(score)} for name, score in scores.items()]
     print_decisions(title, rows, [run.name for run in runs])

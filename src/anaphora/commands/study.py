@@ -5,7 +5,7 @@ Example: anaphora study study=emergence_small
 
 from __future__ import annotations
 
-from anaphora.base.errors import FailedRunsError
+from anaphora.base.errors import FailedRunsError, counted
 from anaphora.settings.compose import config_folder
 from anaphora.studies.plan import StudyPlan
 
@@ -30,4 +30,4 @@ def study(plan: StudyPlan) -> None:
     ]
     if failures:
         count = sum(len(cell.runs) for cell in cells)
-        raise FailedRunsError(f"{len(failures)} of {count} runs failed: {'; '.join(failures)}")
+        raise FailedRunsError(f"{len(failures)} of {counted(count, 'run')} failed: {'; '.join(failures)}")

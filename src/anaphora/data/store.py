@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from anaphora.base.checks import one_among
 from anaphora.base.code import code_digest
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError, counted, one_line
 from anaphora.base.files import atomic_directory, check_writable, file_digest, read_json, remove_leftovers, write_json
 from anaphora.data.corpora.division import (
     ReadingReport,
@@ -240,7 +240,7 @@ def cache_advice() -> Iterator[None]:
 
 def _why_nothing(settings: data_settings.Data, report: ReadingReport) -> str:
     place = f"data.path ({settings.path})" if isinstance(settings, data_settings.ExternalCorpus) else "data"
-    reasons = [f"{reason} ({rows} rows)" for reason, rows in report.reasons.items()]
+    reasons = [f"{reason} ({counted(rows, 'row')})" for reason, rows in report.reasons.items()]
     return f"{place}: it has no items for data={settings.kind}" + (f": {'; '.join(reasons[:3])}" if reasons else "")
 
 

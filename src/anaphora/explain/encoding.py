@@ -80,7 +80,7 @@ def walk_through_run(run: Run, query: SentenceQuery, layer: int, head: int, row:
         temperature = answer_temperatures(run).get(language_of(query.text), 1.0) if is_answered else None
         steps = _steps(model, blocks, inputs, batch, query, labels, layer, head, temperature)
     about = _(
-        "Run {run}: {layers} layers, heads in each: {heads}, features per token: {width}. All numbers are the "
+        "Run {run}: {layers:layer|layers}, heads in each: {heads}, features per token: {width}. All numbers are the "
         "encoder’s own, in 64-bit arithmetic."
     ).format(run=run.name, layers=len(blocks), heads=heads, width=run.config.model.width)
     answers = steps[-1].result if temperature is not None else None  # the shares of the answers, by name

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from omegaconf import DictConfig, OmegaConf
 
 from anaphora.base.checks import one_among
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.language import LANGUAGES, WIDE_RANGES
 from anaphora.explain import EXAMPLES
 from anaphora.explain.walk import Erratum
@@ -141,7 +141,8 @@ def _checked(name: str, plain: dict[str, Any]) -> Calculation:
     heads = _heads(plain.get("heads", 1), query, value)
     if "W_O" in matrices and len(matrices["W_O"]) != value.shape[1]:
         raise UserError(
-            f"W_O is {_shape(matrices['W_O'])}; expected {value.shape[1]} rows, one for each feature of the values"
+            f"W_O is {_shape(matrices['W_O'])}; expected {counted(value.shape[1], 'row')}, one for each feature of "
+            "the values"
         )
     scale = plain.get("scale", True)
     if not isinstance(scale, bool):
@@ -200,7 +201,9 @@ def _matrix(name: str, rows: Any) -> NDArray[np.float64]:
         )
     for number, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            raise UserError(f"{name}: row {number} has {len(row)} numbers; expected {len(rows[0])}, as in row 0")
+            raise UserError(
+                f"{name}: row {number} has {counted(len(row), 'number')}; expected {len(rows[0])}, as in row 0"
+            )
         for column, value in enumerate(row):
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise UserError(f"{name}: row {number}, column {column} is {value!r}; expected a finite number")
@@ -213,14 +216,15 @@ def _check_projections(x: NDArray[np.float64], projections: dict[str, NDArray[np
     for name, matrix in projections.items():
         if len(matrix) != x.shape[1]:
             raise UserError(
-                f"{name} is {_shape(matrix)}; expected {x.shape[1]} rows, one for each column of X ({_shape(x)})"
+                f"{name} is {_shape(matrix)}; expected {counted(x.shape[1], 'row')}, one for each column of X "
+                f"({_shape(x)})"
             )
     query = projections.get("W_Q", x)
     key = projections.get("W_K", query)
     if query.shape[1] != key.shape[1]:
         compared = "W_Q" if "W_Q" in projections else "X"
         raise UserError(
-            f"W_K is {_shape(key)}; expected {query.shape[1]} columns, as {compared} ({_shape(query)}) has: "
+            f"W_K is {_shape(key)}; expected {counted(query.shape[1], 'column')}, as {compared} ({_shape(query)}) has: "
             "queries and keys must have the same length to be compared"
         )
 
@@ -229,7 +233,7 @@ def _check_second(
     x: NDArray[np.float64], second: NDArray[np.float64], projections: dict[str, NDArray[np.float64]]
 ) -> None:
     if second.shape[1] != x.shape[1]:
-        raise UserError(f"C is {_shape(second)}; expected {x.shape[1]} columns, as X ({_shape(x)}) has")
+        raise UserError(f"C is {_shape(second)}; expected {counted(x.shape[1], 'column')}, as X ({_shape(x)}) has")
     if "W_K" not in projections:
         raise UserError("W_K is missing; keys are made from C, so the queries cannot be used as keys")
 
@@ -240,9 +244,11 @@ def _check_given(given: dict[str, NDArray[np.float64]]) -> None:
             raise UserError(f"{name} is missing; give all of Q, K and V, or X")
     query, key, value = given["Q"], given["K"], given["V"]
     if key.shape[1] != query.shape[1]:
-        raise UserError(f"K is {_shape(key)}; expected {query.shape[1]} columns, as Q ({_shape(query)}) has")
+        raise UserError(f"K is {_shape(key)}; expected {counted(query.shape[1], 'column')}, as Q ({_shape(query)}) has")
     if len(value) != len(key):
-        raise UserError(f"V is {_shape(value)}; expected {len(key)} rows, one for each row of K ({_shape(key)})")
+        raise UserError(
+            f"V is {_shape(value)}; expected {counted(len(key), 'row')}, one for each row of K ({_shape(key)})"
+        )
 
 
 def _heads(heads: Any, query: NDArray[np.float64], value: NDArray[np.float64]) -> int:
@@ -260,7 +266,7 @@ def _labels(name: str, plain: Mapping[str, Any], count: int) -> tuple[str, ...]:
         return ()
     if not isinstance(labels, list) or len(labels) != count:
         value = f"{len(labels)} entries" if isinstance(labels, list) else repr(labels)
-        raise UserError(f"{name} ({value}) must be a list of {count} labels")
+        raise UserError(f"{name} ({value}) must be a list of {counted(count, 'label')}")
     return tuple(str(label) for label in labels)
 
 

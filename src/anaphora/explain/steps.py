@@ -242,7 +242,8 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
         for number, head_map in enumerate(weights[0])
     ]
     text = _(
-        "The features are split into {heads} heads, which do the same steps with numbers of their own. Each has its "
+        "The features are split into {heads:head|heads}, which do the same steps with numbers of their own. Each has "
+        "its "
         "own map; the steps before showed head {head}."
     ).format(heads=count, head=head)
     outputs: list[Matrix | str] = []
@@ -250,7 +251,8 @@ def all_heads_steps(labels: MatrixLabels, weights: Tensor, mixed: Tensor, head: 
         outputs += [labelled_matrix(f"O_{number}", output, labels.queries), "|"]
     together = merge_heads(mixed)[0]
     together_text = _(
-        "What the {heads} heads took is put side by side, so that each token again has one row of {features} numbers."
+        "What the {heads:head|heads} took is put side by side, so that each token again has one row of {features} "
+        "numbers."
     ).format(heads=count, features=together.shape[-1])
     parts = (*outputs[:-1], "=", labelled_matrix("M", together, labels.queries))
     return [

@@ -58,7 +58,7 @@ def terminal_tables(metrics: Mapping[str, Any]) -> Iterator[Table | str]:
             run=metrics["run"], split=label(split_names(), metrics["split"])
         )
         counts = {name: next(row["items"] for row in subset_rows if row["column"] == name) for name in columns}
-        heading = _("{mentions}\n{items} items")
+        heading = _("{mentions}\n{items:item|items}")
         headings = [
             heading.format(mentions=label(mention_type_names(), name), items=items) for name, items in counts.items()
         ]

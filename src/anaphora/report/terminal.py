@@ -42,7 +42,7 @@ def print_undecided(answers: Answers | None) -> None:
     """
     if answers is not None and answers.undecided.any():
         say(
-            "equal scores: in {items} of {all} items the model gives a right and a wrong candidate the same score "
+            "equal scores: in {items} of {all:item|items} the model gives a right and a wrong candidate the same score "
             "(names that are the same tokens to it, such as [UNK]); of k such answers each counts 1/k",
             items=int(answers.undecided.sum()),
             all=len(answers.correct),
@@ -98,7 +98,7 @@ def print_headline(evidence: Evidence) -> None:
         if (worst.candidate_accuracy, worst.task_accuracy) != (whole.candidate_accuracy, whole.task_accuracy):
             say(
                 "{spoken}: where the head is worst, template {template}: candidate accuracy {candidate} %, task "
-                "accuracy {task} %, {items} items",
+                "accuracy {task} %, {items:item|items}",
                 spoken=language_name(language),
                 template=worst.template,
                 candidate=format_percent(worst.candidate_accuracy),
@@ -106,7 +106,7 @@ def print_headline(evidence: Evidence) -> None:
                 items=worst.items,
             )
     for reason, count in evidence.dropped.items():
-        say("left out: {items} items ({reason})", items=count, reason=_(reason))
+        say("left out: {items:item|items} ({reason})", items=count, reason=_(reason))
 
 
 @in_language_of_messages
@@ -160,7 +160,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
         group = group_label(row.language, row.kind)
         if row.runs < whole:
             say(
-                "{group}: the row is of {runs} of the {all} runs; the others have no such items",
+                "{group}: the row is of {runs} of the {all:run|runs}; the others have no such items",
                 group=group,
                 runs=row.runs,
                 all=whole,
@@ -175,7 +175,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
             )
         elif row.kind == "all" and row.same_items is False:  # once per language
             say(
-                "{group}: the runs were scored on {items} items each, but not on the same ones; their spread is "
+                "{group}: the runs were scored on {items:item|items} each, but not on the same ones; their spread is "
                 "also one of items",
                 group=group,
                 items=row.items[0],
@@ -184,7 +184,7 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
     """Return a table of median and range of each measure over runs, in %, at most 100 characters wide."""
-    title = _("median (lowest to highest) over {runs} runs, shares in %").format(runs=max(row.runs for row in rows))
+    title = _("median (lowest to highest) over {runs:run|runs}, shares in %").format(runs=max(row.runs for row in rows))
     table = headed_table(title, [""], short_measure_names().values(), no_wrap=True, padding=(0, 0), pad_edge=False)
     for row in rows:
         name = language_name(row.language) if row.kind == "all" else f" {kind_names()[row.kind]}"

@@ -80,7 +80,8 @@ def slow_settings(machine: Machine, threads: int, precision: str, weights: int) 
     if slowdown >= _SLOW:
         lines.append(
             _(
-                "This machine is busy (load {load} on {cores} cores): this training (threads: {threads}) takes about "
+                "This machine is busy (load {load} on {cores:core|cores}): this training (threads: {threads}) takes "
+                "about "
                 "{factor} times as long as on an idle one. Stop other programs, or train later."
             ).format(load=f"{machine.load:.1f}", cores=machine.cores, threads=threads, factor=f"{slowdown:.1f}")
         )

@@ -148,7 +148,8 @@ def run_with(executor: Executor, jobs: Sequence[Job], progress: StudyProgress) -
             for _job, run in started:
                 run.cancel()
         elif isinstance(error, KeyboardInterrupt):
-            say("{jobs} jobs are still queued or running; the same command waits for them again", jobs=len(started))
+            message = N_("{jobs:job is|jobs are} still queued or running; the same command waits again")
+            say(message, jobs=len(started))
         raise
 
 

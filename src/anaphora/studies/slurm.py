@@ -125,7 +125,7 @@ class Cluster:
         _cancel(outdated)
         fresh = [job for job in jobs if _name(job) not in by_run]
         say(
-            "{fresh} jobs are submitted, {earlier} of an earlier command are still at work",
+            "{fresh:job is|jobs are} submitted, and still at work from an earlier command: {earlier}",
             fresh=len(fresh),
             earlier=len(by_run),
         )
@@ -185,7 +185,7 @@ def slurm_parameters(plan: StudyPlan) -> dict[str, Any]:
 def _cancel(outdated: Sequence[submitit.Job[None]]) -> None:
     """Cancel jobs and wait until they have ended, because a running job locks the directory of its run."""
     if outdated:
-        say("{jobs} jobs of an earlier command have other settings or measures and are cancelled", jobs=len(outdated))
+        say("cancelled, with other settings or measures: {jobs:job|jobs} of an earlier command", jobs=len(outdated))
     for job in outdated:
         job.cancel(check=False)
     while not all(job.done() for job in outdated):

@@ -146,7 +146,9 @@ def test_a_mention_is_left_out_if_its_antecedent_shares_a_token_with_it() -> Non
     apart, together = cut(2, 3, 4), cut(3, 4)
     selected = collect_selections([example] * 2, [(0, together), (1, apart)])
     assert len(selected.examples) == 1 and selected.hits[:, 1, 0, 0].tolist() == [1.0]
-    with pytest.raises(UserError, match="2 mentions are all left out: no antecedent in a token of its own"):
+    with pytest.raises(
+        UserError, match=r"all mentions of the split \(2\) are left out: no antecedent in a token of its own"
+    ):
         collect_selections([example] * 2, [(0, together), (1, together)])
 
 

@@ -149,7 +149,7 @@ def test_the_perplexity_of_a_split_is_reported_and_does_not_depend_on_the_batche
         one["validation/perplexity"] for one in json.loads((pretrained / "training.json").read_text())["validations"]
     )
     assert reached == pytest.approx(best, rel=1e-4)
-    with pytest.raises(UserError, match=r"data: none of the words of 1 texts is masked at task.masked_lm=0"):
+    with pytest.raises(UserError, match=r"data: none of the words of 1 text is masked at task.masked_lm=0"):
         perplexity(run, [text("\N{SNOWMAN}", "a")])
 
 

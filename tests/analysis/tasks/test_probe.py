@@ -48,7 +48,7 @@ def test_no_item_is_judged_by_a_reader_that_saw_it() -> None:
 
 def test_too_few_items_for_the_probe_are_told() -> None:
     features, gold = np.zeros((6, 2, 3)), np.array([[True, False]] * 6)
-    with pytest.raises(UserError, match="3 items are outside fold 0; the probe"):
+    with pytest.raises(UserError, match="3 items outside fold 0; the probe"):
         out_of_fold_probabilities(features, gold, [0, 1] * 3)
     with pytest.raises(UserError, match="with names that are antecedents"):
         out_of_fold_probabilities(features, np.zeros_like(gold), list(range(6)))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from anaphora.analysis.results.scores import Head
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.model.encoder import Encoder
 from anaphora.model.mixer import AttentionContext, Edit
 
@@ -46,7 +46,7 @@ def intervene(encoder: Encoder, *interventions: Intervention) -> Iterator[None]:
             if not 0 <= number < len(layers) or not all(0 <= head < layers[number].heads for head in heads):
                 raise UserError(
                     f"intervention: layer {number}, heads {sorted(set(heads))} are not all among the "
-                    f"{len(layers)} layers of {layers[0].heads} heads"
+                    f"{counted(len(layers), 'layer')} of {counted(layers[0].heads, 'head')}"
                 )
     try:
         for intervention in interventions:
@@ -218,7 +218,7 @@ def _row_and_token(positions: Tensor, table: Tensor) -> tuple[Tensor, Tensor]:
     if len(positions) and not 0 <= int(positions.min()) <= int(positions.max()) < rows * length:
         raise UserError(
             f"intervention: positions from {int(positions.min())} to {int(positions.max())}; "
-            f"expected 0 to {rows * length - 1} in {rows} rows of {length} tokens"
+            f"expected 0 to {rows * length - 1} in {counted(rows, 'row')} of {counted(length, 'token')}"
         )
     return positions // length, positions % length
 

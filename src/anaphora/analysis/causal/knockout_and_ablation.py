@@ -32,7 +32,7 @@ from anaphora.analysis.scores.cells import bootstrap_interval, clusters, mean_an
 from anaphora.analysis.scores.measures.roles import cue_tokens
 from anaphora.analysis.scores.statistics import median_and_spread
 from anaphora.base.console import Progress
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.translation import N_, _
 
 RANDOM_SETS = 5
@@ -89,7 +89,10 @@ class CausalTests:
         attending = sorted({one.layer for one in order} & set(range(layers)))  # a layer may have no attention
         self.all_heads = [Head(layer, number) for layer in attending for number in range(heads)]
         if sorted(order) != self.all_heads or head not in self.all_heads:
-            raise UserError(f"causal tests: the heads to test are not those of {layers} layers of {heads} heads")
+            raise UserError(
+                f"causal tests: the heads to test are not those of {counted(layers, 'layer')} of "
+                f"{counted(heads, 'head')}"
+            )
         progress(_("causal tests: maps and answers"))
         self.clusters = clusters(subject.examples)
         self.before = subject.scores()
@@ -185,7 +188,7 @@ class CausalTests:
         random = np.random.default_rng(0)
         ablations = []
         for count in self.counts():
-            stage = _("causal tests: the best {count} of {heads} heads")
+            stage = _("causal tests: the best {count} of {heads:head|heads}")
             self.progress(stage.format(count=count, heads=len(self.order)))
             heads = self.order[:count]
             right = self._without(heads, "mean")

@@ -20,7 +20,7 @@ from anaphora.analysis.causal.interventions import Intervention, intervene
 from anaphora.analysis.causal.subjects import BatchLayout, EditedSubject, PlacedText, Scores
 from anaphora.analysis.maps.capture import answers_pronouns
 from anaphora.base.batch import EncoderInput
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.translation import N_
 from anaphora.data.example import Example
 from anaphora.data.tokens.tokenizer import TokenizedText
@@ -44,7 +44,7 @@ class LanguageModelSubject(EditedSubject):
     def __init__(self, model: LanguageModel, examples: Sequence[Example]) -> None:
         questions = answerable_questions(model, examples)
         if not questions:
-            raise UserError(f"{model.name}: it can answer none of the {len(examples)} items")
+            raise UserError(f"{model.name}: it can answer none of {counted(len(examples), 'item')}")
         self.examples = [question.example for question in questions]
         self.tokens = [question.tokens for question in questions]
         self._model, self._device = model, model.device

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anaphora.base.checks import at_least, whole_number
-from anaphora.base.errors import UserError, one_line
+from anaphora.base.errors import UserError, counted, one_line
 
 
 def maps_of_layers(
@@ -57,7 +57,9 @@ def _map_of_layer(number: int, layer: Any, sentence: int, tokens: int | None) ->
     if weights.dim() not in (3, 4) or weights.shape[-1] != weights.shape[-2] or 0 in weights.shape:
         raise UserError(f"maps: layer {number} has the shape {tuple(layer.shape)}; expected (B, heads, tokens, tokens)")
     if sentence >= batch:
-        raise UserError(f"sentence ({sentence}) must be from 0 to {batch - 1}: layer {number} has {batch} sentences")
+        raise UserError(
+            f"sentence ({sentence}) must be from 0 to {batch - 1}: layer {number} has {counted(batch, 'sentence')}"
+        )
     if tokens is not None and not 1 <= whole_number("tokens", tokens) <= weights.shape[-1]:
         raise UserError(f"tokens ({tokens}) must be from 1 to {weights.shape[-1]}, as many as layer {number} has")
     own = weights[sentence] if weights.dim() == 4 else weights

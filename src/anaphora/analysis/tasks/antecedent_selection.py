@@ -140,7 +140,7 @@ def collect_selections(examples: Sequence[Example], records: Iterable[tuple[int,
     """
     by_number = {number: hits for number, record in records if (hits := selection_hits(record)) is not None}
     if not by_number:
-        raise UserError(f"the split's {len(examples)} mentions are all left out: {NO_SEPARATE_ANTECEDENT}")
+        raise UserError(f"all mentions of the split ({len(examples)}) are left out: {NO_SEPARATE_ANTECEDENT}")
     kept = sorted(by_number)
     return Selections([examples[number] for number in kept], np.stack([by_number[number] for number in kept]))
 

@@ -18,7 +18,7 @@ from anaphora.analysis.maps.capture import capture, captured_words
 from anaphora.analysis.maps.rows import QueryRow
 from anaphora.analysis.scores.heads import score_records
 from anaphora.analysis.scores.summary import scores_table
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.data.batches.texts import EncodedChunks, QueriedChunk, queried_chunks
 from anaphora.data.example import Example, items_by_group, sample_groups, to_record
 from anaphora.data.grouping import portions
@@ -90,8 +90,8 @@ class Selection:
         parts = self.parts()
         if count > len(parts):
             raise UserError(
-                f"shard ({number}/{count}): these {len(self)} items make {len(parts)} parts of whole groups; "
-                f"take at most {len(parts)} shards"
+                f"shard ({number}/{count}): {counted(len(self), 'item')} can be divided into "
+                f"{counted(len(parts), 'part')} of whole groups; take at most {len(parts)} shards"
             )
         return parts[len(parts) * (number - 1) // count : len(parts) * number // count]
 

@@ -21,7 +21,7 @@ from anaphora.analysis.scores.baselines.policies import Policy, first, nearest
 from anaphora.analysis.scores.cells import clusters
 from anaphora.analysis.scores.heads import argmax_shares
 from anaphora.analysis.scores.statistics import BOOTSTRAPPED_FROM, has_interval
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.data.example import Example, Span
 
 Decisions = Floats
@@ -347,8 +347,8 @@ def out_of_fold_probabilities(features: Floats, gold: NDArray[np.bool_], folds: 
         rows, answers = features[training].reshape(len(training) * most, -1), gold[training].ravel()
         if len(training) < _PROBE_FOLDS or len(np.unique(answers)) < 2:
             raise UserError(
-                f"data: {len(training)} items are outside fold {fold}; the probe over heads, fitted on them, needs "
-                f"{_PROBE_FOLDS}, with names that are antecedents and names that are not"
+                f"data: {counted(len(training), 'item')} outside fold {fold}; the probe over heads, fitted on them, "
+                f"needs {_PROBE_FOLDS}, with names that are antecedents and names that are not"
             )
         inner = list(GroupKFold(_PROBE_FOLDS).split(rows, answers, np.repeat(training, most)))
         reader = LogisticRegressionCV(

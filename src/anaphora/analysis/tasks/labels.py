@@ -16,7 +16,7 @@ from torch.nn import functional
 from anaphora.analysis.maps.capture import batch_scores
 from anaphora.analysis.results.typed_json import Ends
 from anaphora.analysis.scores.statistics import DIFFERENCES, SHARES, cluster_interval
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.data.batches.batching import evaluation_batches, masked_for_evaluation
 from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.contamination import normalised_words
@@ -219,7 +219,9 @@ def perplexity(run: Run, texts: Sequence[Text]) -> tuple[float, int]:
         masked += len(batch.masked_positions)
     if not masked:
         share = run.config.task.masked_lm
-        raise UserError(f"data: none of the words of {len(texts)} texts is masked at task.masked_lm={share}; give more")
+        raise UserError(
+            f"data: none of the words of {counted(len(texts), 'text')} is masked at task.masked_lm={share}; give more"
+        )
     return math.exp(total / masked), masked
 
 

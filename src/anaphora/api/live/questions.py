@@ -218,7 +218,7 @@ def _tokens(model: AnyModel, text: str) -> TokenizedText:
     tokens = model.tokenize(text)
     heads = len(model.attending_layers) * model.heads
     if heads * len(tokens.ids) ** 2 > MOST_WEIGHTS:
-        message = N_("text: it has {tokens} tokens; the maps of all {heads} heads are shown for at most {most}")
+        message = N_("text: it has {tokens} tokens; the maps of all {heads:head|heads} are shown for at most {most}")
         raise UserError(message, tokens=len(tokens.ids), heads=heads, most=math.isqrt(MOST_WEIGHTS // heads))
     return tokens
 

@@ -98,7 +98,7 @@ def print_unread(unread: UnreadMentions | None) -> None:
     """Print the pronouns and candidates that are not in the model's vocabulary, if any."""
     if unread is not None:
         say(
-            "{items} of {all} items have a pronoun or candidate that is not in the vocabulary: {words}",
+            "of {all:item|items}, {items:has|have} a pronoun or candidate that is not in the vocabulary: {words}",
             items=unread.items,
             all=unread.of,
             words=unread.listed,
@@ -118,8 +118,8 @@ def print_weak_choice(measurement: Measurement) -> None:
     lucky = heads * float(np.prod(main.chance))
     if lucky >= _LUCKY_HEADS:
         say(
-            "the head was chosen on {items} items of the development split: by chance alone, about {lucky} of "
-            "{heads} heads would pick the antecedent in all of them; choose it on more (data.dev_share, items)",
+            "the head was chosen on {items:item|items} of the development split: by chance alone, about {lucky} of "
+            "{heads:head|heads} would pick the antecedent in all of them; choose it on more (data.dev_share, items)",
             items=len(main.examples),
             lucky=format_number(lucky, 1),
             heads=heads,

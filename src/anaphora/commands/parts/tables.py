@@ -62,7 +62,7 @@ def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Q
     if shared := shared_questions(items, others):
         names = {"split": _split_name(split), "other": _split_name(other)}
         say(
-            "in two splits: {shared} of {items} items of {split} are in {other} too (same text and pronoun)",
+            "in two splits: of {items:item|items} of {split}, {shared:is|are} in {other} too (same text and pronoun)",
             shared=shared,
             items=len(items),
             **names,
@@ -75,7 +75,7 @@ def print_shared_texts(texts: Sequence[Text], split: str, others: Sequence[Text]
     known = {each.text for each in others}
     if shared := sum(each.text in known for each in texts):
         say(
-            "in two splits: {shared} of {items} texts of {split} are in {other} too",
+            "in two splits: of {items:text|texts} of {split}, {shared:is|are} in {other} too",
             shared=shared,
             items=len(texts),
             split=_split_name(split),
@@ -102,7 +102,8 @@ def print_trained_items(run: Run, data: Data | None, items: Sequence[Question], 
         print_shared_items(items, split, trained, "train")
     elif shared := shared_questions(items, trained):
         say(
-            "seen in training: {shared} of {items} items of {split} are training items of {run}",
+            "seen in training: of {items:item|items} of {split}, {shared:is a training item|are training items} of "
+            "{run}",
             shared=shared,
             items=len(items),
             split=_split_name(split),
@@ -118,7 +119,8 @@ def print_contradictions(count: int, split: str) -> None:
     """
     if count:
         say(
-            "contradictions: {count} items of {split} have the text and pronoun of another item, but another answer",
+            "contradictions: {count:item|items} of {split} have the text and pronoun of another item, but another "
+            "answer",
             count=count,
             split=_split_name(split),
         )
@@ -174,7 +176,7 @@ def print_fitted_here(data: str, split: str) -> None:
 def print_perplexity(run: str, split: str, perplexity: float, tokens: int) -> None:
     """Print the perplexity and the number of masked tokens."""
     say(
-        "{run}: perplexity of {tokens} masked tokens, {split} split: {perplexity}",
+        "{run}: perplexity of {tokens:masked token|masked tokens}, {split} split: {perplexity}",
         run=run,
         split=_split_name(split),
         tokens=tokens,

@@ -20,7 +20,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.data.corpora.conll2012 import official_split
 from anaphora.data.corpora.coreference import NO_LAYER, Document, Unusable, read_documents, unparsed_mention
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, files_below
@@ -176,7 +176,8 @@ def _by_sentence(where: str, words: tuple[str, ...], numbers: Any) -> tuple[tupl
     whole = isinstance(numbers, list) and all(isinstance(one, int) and not isinstance(one, bool) for one in numbers)
     if not whole or len(numbers) != len(words) or numbers != sorted(numbers):
         raise UserError(
-            f"{where}, sent_id: {_shown(numbers)} must be {len(words)} numbers, one for each word, none smaller than "
+            f"{where}, sent_id: {_shown(numbers)} must be {counted(len(words), 'number')}, one for each word, none "
+            "smaller than "
             "the one before"
         )
     starts = [place for place in range(len(words)) if place == 0 or numbers[place] != numbers[place - 1]]

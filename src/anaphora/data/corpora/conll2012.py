@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import (
     EMPTY_NODE,
@@ -167,7 +167,7 @@ def _cells_of(line: str) -> list[str]:
 
 def _written_word(where: str, cells: list[str]) -> str:
     if len(cells) < _FEWEST_COLUMNS:
-        raise UserError(f"{where}: {len(cells)} columns; CoNLL-2012 has {_FEWEST_COLUMNS} or more")
+        raise UserError(f"{where}: {counted(len(cells), 'column')}; CoNLL-2012 has {_FEWEST_COLUMNS} or more")
     if not cells[3]:
         raise UserError(f"{where}, word: it is empty")
     return _as_written(cells[3])
@@ -186,7 +186,7 @@ class _PartBuilder(DocumentBuilder):
     def word(self, where: str, cells: list[str]) -> None:
         written, tag = _written_word(where, cells), cells[4]
         if self.rows and len(cells) != self.columns:
-            raise UserError(f"{where}: {len(cells)} columns; the sentence began with {self.columns}")
+            raise UserError(f"{where}: {counted(len(cells), 'column')}; the sentence began with {self.columns}")
         self.columns = len(cells)
         if cells[2] != str(self.rows):
             raise UserError(f"{where}, word number: {cells[2]!r} must be {self.rows}")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.translation import N_
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path, occurrences, read_lines
 from anaphora.data.corpora.reading import BLANK, Row, example_of, find_mentions, read_examples
@@ -77,7 +77,8 @@ def four_line_items(path: Path) -> Iterator[tuple[str, Row]]:
         where = f"{path}, line {line}"
         if len(block) != 4:
             raise UserError(
-                f"{where}: a block of {len(block)} lines; it needs four: sentence, pronoun, candidates, answer"
+                f"{where}: a block of {counted(len(block), 'line')}; it needs four: sentence, pronoun, candidates, "
+                "answer"
             )
         text, pronoun, listed, answer = block
         names = [name.strip() for name in listed.split(",")]

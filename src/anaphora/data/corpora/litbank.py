@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.files import parse_json
 from anaphora.base.translation import N_
 from anaphora.data.corpora.coreference import NO_LAYER, Document, Mention, Unusable, read_documents
@@ -136,7 +136,7 @@ def _word_range(
         length = len(sentences[sentence]) if sentence < len(sentences) else 0
         raise UserError(
             f"{where}, place: words {first} to {last} of sentences {sentence} to {last_sentence} must lie in one "
-            f"sentence; sentence {sentence} has {length} words"
+            f"sentence; sentence {sentence} has {counted(length, 'word')}"
         )
     return starts[sentence] + first, starts[sentence] + last + 1
 

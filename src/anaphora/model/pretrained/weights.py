@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.model.encoder import Encoder
 from anaphora.model.pretrained.families import (
     ACTIVATIONS,
@@ -83,7 +83,8 @@ def _check_all_are_read(tensors: Mapping[str, Tensor], family: Family, layers: i
     if unread:
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
         raise UserError(
-            f"{path}: {unread[0]}{more}: the encoder that {CONFIG} describes ({layers} layers) does not read these "
+            f"{path}: {unread[0]}{more}: the encoder that {CONFIG} describes ({counted(layers, 'layer')}) does not "
+            "read these "
             "weights; without them it is not the trained model"
         )
 
@@ -130,7 +131,9 @@ def _encoder_state(
     table = at("embeddings.word_embeddings.weight")
     highest = max((row for row in rows if row is not None), default=0)
     if highest >= len(table):
-        raise UserError(f"{path}: the token table has {len(table)} rows; the tokenizer numbers tokens up to {highest}")
+        raise UserError(
+            f"{path}: the token table has {counted(len(table), 'row')}; the tokenizer numbers tokens up to {highest}"
+        )
     tokens = _reordered_rows(table, rows)
     if "embeddings.token_type_embeddings.weight" in tensors:
         tokens = tokens + tensors["embeddings.token_type_embeddings.weight"][0]

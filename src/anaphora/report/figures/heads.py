@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from anaphora.analysis.evidence.evidence import DEVELOPMENT
-from anaphora.base.errors import UserError
+from anaphora.base.errors import UserError, counted
 from anaphora.base.translation import _
 from anaphora.data.grouping import portions
 from anaphora.report.figures import style
@@ -67,7 +67,9 @@ def head_grid_figure(
     layers, heads = values.shape
     layer, head = chosen
     if not (0 <= layer < layers and 0 <= head < heads):
-        raise UserError(f"chosen head {chosen} is outside the grid of {layers} layers x {heads} heads")
+        raise UserError(
+            f"chosen head {chosen} is outside the grid of {counted(layers, 'layer')} x {counted(heads, 'head')}"
+        )
     low, high = min(0.0, float(np.nanmin(values))), max(1.0, float(np.nanmax(values)))
     reach = max(high - chance, chance - low)
     norm = Normalize(chance - reach, chance + reach)
@@ -279,7 +281,7 @@ def alignment_figure(
     _steps, layers, heads = values.shape
     layer, head = chosen
     if not (0 <= layer < layers and 0 <= head < heads):
-        raise UserError(f"chosen head {chosen} is outside {layers} layers x {heads} heads")
+        raise UserError(f"chosen head {chosen} is outside {counted(layers, 'layer')} x {counted(heads, 'head')}")
     if any(later <= earlier for earlier, later in pairwise(steps)):
         raise UserError(f"steps must rise, got {list(steps)}")
     task = None if task_accuracy is None else finite_array(task_accuracy, "task_accuracy", (len(steps),))

@@ -135,10 +135,10 @@ class VerdictElement:
     def count_of(self, row: GroupVerdict) -> str:
         results = [rule.passed for rule in row.rules]
         text = {
-            ("rules", False): _("{count} of {all} rules hold"),
-            ("rules", True): _("{count} of {all} rules hold, {unchecked} not checked"),
-            ("conditions", False): _("{count} of {all} conditions hold"),
-            ("conditions", True): _("{count} of {all} conditions hold, {unchecked} not checked"),
+            ("rules", False): _("{count} of {all:rule holds|rules hold}"),
+            ("rules", True): _("{count} of {all:rule holds|rules hold}, {unchecked} not checked"),
+            ("conditions", False): _("{count} of {all:condition holds|conditions hold}"),
+            ("conditions", True): _("{count} of {all:condition holds|conditions hold}, {unchecked} not checked"),
         }[self.counted, None in results]
         return text.format(count=results.count(True), all=len(results), unchecked=results.count(None))
 

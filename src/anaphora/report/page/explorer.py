@@ -94,7 +94,7 @@ def attention_entry(
     attending = attending_layers(weights)
     heads = (len(attending) or len(weights)) * weights.shape[1]
     if heads * len(words) ** 2 > MOST_WEIGHTS:
-        message = N_("text: it has {words} words; a page shows the maps of all {heads} heads for at most {most}")
+        message = N_("text: it has {words} words; a page shows the maps of all {heads:head|heads} for at most {most}")
         raise UserError(message, words=len(words), heads=heads, most=isqrt(MOST_WEIGHTS // heads))
     blank = [layer for layer in range(len(weights)) if attending and layer not in attending]
     pronoun, antecedents, distractors = ([], [], []) if example is None else word_roles(example, spans)

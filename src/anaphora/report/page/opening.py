@@ -234,12 +234,12 @@ def run_facts(run: ReportRun) -> list[tuple[str, str]]:
         _("split"): label(split_names(), evidence.split),
         _("items"): f"{items:,}" if items else None,
         pgettext("fact", "left out"): pgettext("list", ", ").join(left_out) or None,
-        _("not in the vocabulary"): _("{items} of {all} items have a pronoun or candidate with {words}").format(
-            items=f"{run.unread.items:,}", all=f"{run.unread.of:,}", words=run.unread.listed
-        )
+        _("not in the vocabulary"): _(
+            "of {all:item|items}, {items:has|have} a pronoun or candidate with {words}"
+        ).format(items=f"{run.unread.items:,}", all=f"{run.unread.of:,}", words=run.unread.listed)
         if run.unread
         else None,
-        _("equal scores"): _("{items} items; of k equal answers each counts 1/k").format(
+        _("equal scores"): _("{items:item|items}; of k equal answers each counts 1/k").format(
             items=f"{evidence.undecided:,}"
         )
         if evidence.undecided

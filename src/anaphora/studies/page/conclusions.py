@@ -21,13 +21,19 @@ def answer_sentence(study: Study) -> str:
     held, failed, unchecked = (results.count(result) for result in (True, False, None))
     verdict = study.verdict.verdict
     text = {
-        "holds": _("It holds: {held} of {conditions} conditions hold that were written down before anything ran."),
+        "holds": _(
+            "It holds: {held} of {conditions:condition holds that was|conditions hold that were} written down before "
+            "anything ran."
+        ),
         "not so": _(
-            "Not so: {failed} of {conditions} conditions that were written down before anything ran did not hold, and "
-            "{unchecked} could not be checked."
+            "Not so: {failed} of {conditions:condition that was|conditions that were} written down before anything "
+            "ran did not hold, and {unchecked} could not be checked."
         )
         if unchecked
-        else _("Not so: {failed} of {conditions} conditions that were written down before anything ran did not hold."),
+        else _(
+            "Not so: {failed} of {conditions:condition that was|conditions that were} written down before anything "
+            "ran did not hold."
+        ),
         "open": _(
             "Open: not everything is measured, or runs do not solve the task, so that alignment cannot be compared."
         )
@@ -72,9 +78,9 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
     unsolved = [cell_label(name, study) for name in measured if name not in solved]
     named = pgettext("list", ", ").join(unsolved)
     yield (
-        _("{group}: {solved} of {cells} cells solve the task (median from {limit} % on); not {unsolved}.")
+        _("{group}: {solved} of {cells:cell solves|cells solve} the task (median from {limit} % on); not {unsolved}.")
         if unsolved
-        else _("{group}: {solved} of {cells} cells solve the task (median from {limit} % on).")
+        else _("{group}: {solved} of {cells:cell solves|cells solve} the task (median from {limit} % on).")
     ).format(group=group, solved=len(solved), cells=len(measured), limit=limit, unsolved=named)
     accuracies = {
         name: measured[name].measures["candidate_accuracy"]

@@ -121,7 +121,7 @@ def _study_section(own: str, study: Study, figures: Mapping[str, Figure], addres
     return Section(
         name=own,
         title=question_of(study),
-        explanation=_("{answer} Study {study}, {finished} of {runs} runs finished. Predicted: {prediction}").format(
+        explanation=_("{answer} Study {study}, {finished} of {runs:run|runs} finished. Predicted: {prediction}").format(
             answer=answer_sentence(study),
             study=study.name,
             finished=finished,

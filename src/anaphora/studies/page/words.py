@@ -142,7 +142,7 @@ def measure_text(group: GroupSummary, measure: str) -> str:
         text = spread_text(spread, lambda value: with_minus(f"{value:.3g}"))
     with_measure = sum(value is not None for value in spread.values)
     if with_measure < group.runs:
-        return _("{spread}, {count} of {all} runs").format(spread=text, count=with_measure, all=group.runs)
+        return _("{spread}, {count} of {all:run|runs}").format(spread=text, count=with_measure, all=group.runs)
     return text
 
 

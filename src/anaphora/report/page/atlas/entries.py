@@ -138,7 +138,7 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
     where = {"corpus": label(corpus_names(), entry.corpus), "spoken": language_name(code)}
     yield _(
         "{corpus}, {spoken}: {head} of {model} gives the antecedent the most weight of all candidates in {share} % of "
-        "{items} items{interval}. For comparison: {others}. {above}"
+        "{items:item|items}{interval}. For comparison: {others}. {above}"
     ).format(
         **where,
         model=entry.model,
@@ -165,17 +165,17 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
             ends = Interval(-ends.high, -ends.low)
         if points > 0:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points "
+                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} right, and {drop} points "
                 "fewer{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
             )
         elif points:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and {drop} points "
+                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} right, and {drop} points "
                 "more{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
             )
         else:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items} items right, and as many{interval} once "
+                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} right, and as many{interval} once "
                 "the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
             )
             phrase = _(" (95 % interval of the difference: {low} to {high} points)")

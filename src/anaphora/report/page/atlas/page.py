@@ -295,7 +295,8 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
     for entry in entries:
         if entry.unread is not None:
             text = _(
-                "{model}, {corpus}: of {all} items, {items} have a pronoun or candidate with parts that are not in the "
+                "{model}, {corpus}: of {all:item|items}, {items:has|have} a pronoun or candidate with parts that are "
+                "not in the "
                 "model’s vocabulary ({words}). The model reads its unknown token there, or nothing."
             )
             about = {"items": entry.unread.items, "all": entry.unread.of, "words": entry.unread.listed}

@@ -93,9 +93,9 @@ def ablation_section(run: ReportRun) -> Section:
     groups = list(kind_groups(cells))
     summary = [
         (
-            _("{group}: {points} points with {count} heads, random heads {random}")
+            _("{group}: {points} points with {count:head|heads}, random heads {random}")
             if last.random
-            else _("{group}: {points} points with {count} heads")
+            else _("{group}: {points} points with {count:head|heads}")
         ).format(
             group=group.label,
             points=format_percent(last.drop),

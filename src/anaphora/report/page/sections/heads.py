@@ -73,12 +73,14 @@ def heads_section(run: ReportRun) -> Section:
             count = int((values > limit).sum())
             text = (
                 _(
-                    "{texts}: candidate accuracy {share} % at the chosen head; {count} of {heads} heads are above "
+                    "{texts}: candidate accuracy {share} % at the chosen head; {count} of {heads:head is|heads are} "
+                    "above "
                     "{threshold} %, which 95 % of untrained models do not reach."
                 )
                 if threshold >= chance
                 else _(
-                    "{texts}: candidate accuracy {share} % at the chosen head; {count} of {heads} heads are above "
+                    "{texts}: candidate accuracy {share} % at the chosen head; {count} of {heads:head is|heads are} "
+                    "above "
                     "chance, {threshold} %, and above what 95 % of untrained models stay below."
                 )
             )
