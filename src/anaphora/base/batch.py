@@ -1,4 +1,4 @@
-"""Model inputs as tensors: rows of packed sentences, and their items, each a pronoun with its candidate antecedents."""
+"""Model inputs as tensors: rows of packed sentences with items; an item is a pronoun with its candidate antecedents."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def one_among(allowed: Sequence[str]) -> str:
-    """Return what an error message allows: "one of .csv, .json", or ".csv" if nothing else is allowed."""
+    """Return the allowed values as a phrase for an error message: "one of .csv, .json", or ".csv" for one value."""
     return f"one of {', '.join(allowed)}" if len(allowed) > 1 else ", ".join(allowed)
 
 

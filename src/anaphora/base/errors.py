@@ -44,7 +44,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def shortened(message: str) -> str:
-    """Remove the middle of a long message; the setting or file at the start and what is allowed at the end stay."""
+    """Shorten a long message in the middle: its start names the setting or file, and its end the allowed values."""
     if len(message) <= LONGEST_MESSAGE:
         return message
     half = (LONGEST_MESSAGE - len(" ... ")) // 2

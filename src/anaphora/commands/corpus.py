@@ -113,7 +113,7 @@ def _print_doubtful_items(splits: Mapping[str, Sequence[Example]], data: data_se
             count=unknown,
         )
     doubtful = without_pronoun(everything) if isinstance(data, data_settings.OwnExamples) else []
-    # If most items mark no pronoun, the data are about other words.
+    # If most items have no pronoun, the data are about other words on purpose.
     if doubtful and 2 * len(doubtful) < len(everything):
         first = doubtful[0]
         say(

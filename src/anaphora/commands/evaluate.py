@@ -87,7 +87,7 @@ def evaluate(settings: Evaluation) -> None:
         return
     run = load(settings.run, settings.trainer)
     of_texts = isinstance(settings.data or run.config.data, TextCorpus)
-    only_printed = of_texts and isinstance(run.config.task.prediction, NoPrediction)  # a perplexity
+    only_printed = of_texts and isinstance(run.config.task.prediction, NoPrediction)  # only perplexity
     folder = shared.output_folder(settings.output, run.directory / "evaluation")
     about = shared.result_settings(folder, run, settings)
     results = {} if only_printed else {f"{settings.results_name}_answers.json": about}

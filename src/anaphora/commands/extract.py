@@ -96,7 +96,7 @@ def extract(settings: Extraction) -> None:
     place = shared.output_folder(settings.output, run.directory / "attention")
     folder = place / f"shard_{number}_of_{count}" if settings.shard else place
     about = shared.result_settings(folder, run, settings, "items", "words", "chunk_tokens")
-    # The name of a file on a sentence has a digest of all settings.
+    # The file name of a user's own sentence already has a hash of all settings.
     results = {f"{name}.parquet": about} if settings.text is None else {}
     with shared.held_output(folder, run, settings, results):
         _extract(run, _selection(run, settings), folder / f"{name}.parquet", settings, bytes_before)
@@ -172,7 +172,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
             values = {"done": f"{done:,}", "items": f"{total:,}", "left": left}
             show(_("extracting: {done} of {items:item|items}, about {left} left").format(**values))
             if is_first and done < total:
-                # If the output has no live status line.
+                # For output without a live status line, such as a log.
                 say("by the first of them: {done} of {items:item|items}, about {left} left", **values)
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of {counted(total, 'text')}")

@@ -200,7 +200,7 @@ def _notes(
     elif answers is None and unknown.is_readable:
         notes.append(too_few_note(question.text[slice(*example.pronoun)]))
     elif answers is not None and (head := model.head_for(question.text)) is not None:
-        # Of "she'd", the row of "she" alone counts, as in every measurement.
+        # Of "she'd", only the row of "she" is used, as in every measurement.
         row = maps[head.layer, head.head, overlapping(spans, example.pronoun)].mean(axis=0)
         weights = [
             sum(float(row[overlapping(spans, mention)].sum()) for mention in mentions)

@@ -244,7 +244,7 @@ def _own_directory(model: Run | str) -> Path | None:
 
 
 def result_settings(folder: Path, model: Run | str, settings: Any, *names: str) -> dict[str, Any]:
-    """Return what determines a result in a folder, by name: the model, the data, and the settings in `names`.
+    """Return the model, the data and the settings in `names`, which determine a result in a folder, keyed by name.
 
     In a run's own directory, the model is left out, since this directory has no results of other runs.
     """
@@ -269,7 +269,7 @@ def data_settings(data: Data) -> dict[str, Any]:
     The identity of a folder covers only the data files that are read, since the folder may also contain results.
     """
     files: list[Path] = []
-    with suppress(UserError):  # of a run whose data are no longer there
+    with suppress(UserError):  # the run's data may no longer exist
         files = list(files_read(data).values())
     about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
     for name in (name for name in about if name in PATHS and about[name]):

@@ -93,7 +93,7 @@ def print_trained_items(run: Run, data: Data | None, items: Sequence[Question], 
     is_own = data in (None, run.config.data)
     try:
         corpus = load_corpus(run.config.data)
-    except UserError:  # the files of a run that was trained elsewhere
+    except UserError:  # the data of a run that was trained elsewhere may be missing
         return
     if not corpus.asks_about_pronouns or (is_own and split == "train"):
         return

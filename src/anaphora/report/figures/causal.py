@@ -176,7 +176,7 @@ def equal_doses_figure(cells: Groups[CausalCell]) -> Figure | None:
 def _dose_curve(losses: Sequence[tuple[float, float | None, Interval | None]], colour: str, form: str) -> Curve | None:
     """Return a curve of the drop in task accuracy over the removed weight; None if no drop was measured.
 
-    `losses` has (removed weight in [0, 1], drop in percentage points, interval of the drop).
+    Each element of `losses` is (removed weight in [0, 1], drop in percentage points, interval of the drop).
     """
     known = [(100 * mass, points / 100, ends) for mass, points, ends in losses if points is not None]
     if not known:

@@ -78,7 +78,7 @@ _SYMBOL_WIDTH, _LEGEND_LINE = 0.46, 0.2
 
 
 def row_below(heading: str, text: str) -> str:
-    """Return a row name that differs from those below other headings; `panel_figure` prints only `text`."""
+    """Return a row name that the heading makes unique; `panel_figure` prints only the part `text`."""
     return f"{heading}{_BELOW}{text}"
 
 
@@ -307,7 +307,7 @@ def _draw_curve(axes: Axes, line: Curve) -> None:
 
 
 def _draw_band(axes: Axes, line: Curve) -> None:
-    """Draw the intervals of a curve as a band, leaving out counts without an interval."""
+    """Draw the intervals of a curve as a band, leaving out points without an interval."""
     ends = [
         (count, low, high)
         for count, low, high in zip(line.counts, line.low, line.high, strict=False)

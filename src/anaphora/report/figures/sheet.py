@@ -40,10 +40,10 @@ _COLOUR_SCALE_LENGTH = 0.7
 """Length in inches of a horizontal colour scale."""
 ROLE_COLOURS = {
     "pronoun": style.PRONOUN,
-    "attending word": style.PRONOUN,  # word whose row is shown without a pronoun question
+    "attending word": style.PRONOUN,  # query word of a sentence without a marked pronoun
     "antecedent": style.ANTECEDENT,
     "other candidate": style.DISTRACTOR,
-    "candidate": style.DISTRACTOR,  # candidate in a sentence without a gold antecedent
+    "candidate": style.DISTRACTOR,  # candidate in a sentence without a known antecedent
 }
 FRAMED_ROLES = ("pronoun", "attending word")
 MIN_PRINTED_WEIGHT = 0.015

@@ -104,7 +104,7 @@ def head_note(
 
 
 def best_answers(shares: Sequence[float]) -> list[int]:
-    """Return the indices of the answers whose probability is the highest or less than `TIE` below it."""
+    """Return the indices of the answers with the highest probability, up to a relative difference of `TIE`."""
     least = max(shares) * (1 - TIE)
     return [number for number, share in enumerate(shares) if share >= least]
 

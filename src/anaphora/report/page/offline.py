@@ -70,7 +70,7 @@ def template_environment(folder: Path = TEMPLATE_FOLDER) -> Environment:
 
 
 def number_parts(text: str) -> tuple[str, str]:
-    """Split the text of a table cell into the number with its unit, and the interval or text that follows, or ""."""
+    """Split the text of a table cell after the number and its unit; the rest is an interval, other text or ""."""
     match = _BESIDE_NUMBER.fullmatch(text)
     return (match[1], match[2].strip()) if match else (text, "")
 

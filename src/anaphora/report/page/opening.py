@@ -172,7 +172,7 @@ def _groups_by_verdict(verdicts: Groups[Verdict] | None) -> dict[str, list[str]]
 def control_commands(run: ReportRun) -> list[str]:
     """Return the commands that train the missing controls of a run and write its report again.
 
-    The list is empty if no verdict lacks controls, or if the model has no run directory.
+    Without missing controls, or for a model without a run directory, the list is empty.
     """
     evidence = run.evidence
     verdicts = [
