@@ -123,6 +123,23 @@ def test_results_with_another_setting_are_not_overwritten(
     assert (folder / "antecedents.json").read_bytes() == (tmp_path / "out" / "antecedents.json").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("shares", "message"),
+    [
+        (
+            ("data.dev_share=0",),
+            "split (dev) holds no mention with an antecedent before it, and heads are chosen on it",
+        ),
+        (("data.test_share=0",), "split (test) holds no mention with an antecedent before it\n"),
+    ],
+)
+def test_an_empty_split_is_reported_with_its_use(
+    shares: tuple[str], message: str, own_run: Path, tmp_path: Path, script: Script
+) -> None:
+    path = books(tmp_path / "books")
+    assert message in script("antecedents", f"run={own_run}", "data=litbank", f"data.path={path}", *shares)[2]
+
+
 def test_an_unknown_factor_is_refused_by_name(own_run: Path, script: Script) -> None:
     status, _, err = script("antecedents", f"run={own_run}", "by=[gnre]")
     assert status == 2

@@ -116,6 +116,7 @@ def test_none_or_several_antecedents_are_allowed() -> None:
         ({"factors": {"event_names": "0,8"}}, "factors.event_names: '0,8' must be starts of mentions"),
         ({"factors": {"voices": 0}}, "factors.voices: '0' must be a number from 1 to 9"),
         ({"pronom": [1, 2]}, r"pronom: unknown field; did you mean pronoun\? \(allowed: text"),
+        ({" group": "a"}, r"' group': unknown field; did you mean group\?"),
         ({"split": "dev"}, r"split: unknown field \(allowed: text, .*, factors; in a file also split"),
     ],
 )

@@ -63,7 +63,8 @@ def with_preceding_antecedent(examples: Sequence[Example], split: str) -> list[E
     """Return the examples that have an antecedent before the mention; raise UserError if there are none."""
     kept = [example for example in examples if has_preceding_antecedent(example)]
     if not kept:
-        raise UserError(f"split ({split}) holds no mention with an antecedent before it")
+        chosen = ", and heads are chosen on it before another split is measured (data.dev_share)"
+        raise UserError(f"split ({split}) holds no mention with an antecedent before it{chosen * (split == 'dev')}")
     return kept
 
 

@@ -251,7 +251,8 @@ def from_record(record: Mapping[str, Any]) -> Example:
     for name in record:  # before the check for missing fields, which would report a misspelt field as missing
         if name not in allowed:
             meant = "".join(f"; did you mean {close}?" for close in difflib.get_close_matches(str(name), allowed, n=1))
-            raise UserError(f"{name}: unknown field{meant} (allowed: {', '.join(allowed)}; in a file also split)")
+            written = name if name == name.strip() else repr(name)  # blanks at its ends would not be seen
+            raise UserError(f"{written}: unknown field{meant} (allowed: {', '.join(allowed)}; in a file also split)")
     for name in allowed[:5]:
         if record.get(name) is None:
             raise UserError(f"{name}: it is missing; required: {', '.join(allowed[:5])}")

@@ -441,6 +441,8 @@ def test_empty_rows_above_the_header_are_left_out_and_lines_are_counted_with_the
     table = pandas.DataFrame([written]).to_csv(sep=separator, index=False)
     path.write_text(f"\n{separator * 3}\n{table}", encoding="utf-8")
     assert [one.text for one in everything(tables.read(OwnExamples(path=str(path)))[0])] == [ITEM["text"]]
+    path.write_text(f"sep={separator}\n{table}", encoding="utf-8")  # for Excel
+    assert [one.text for one in everything(tables.read(OwnExamples(path=str(path)))[0])] == [ITEM["text"]]
     path.write_text(f"\n{separator * 3}\n{table}a{separator}b\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"items.csv, line 5: the number of cells differs from the header's"):
         list(tables.rows(path))

@@ -192,7 +192,7 @@ def rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield ("file, line 3", cells by column) for each row below the header of a .csv file.
 
-    Rows without text, which spreadsheets write above the header and at the end, are skipped.
+    Rows without text, which spreadsheets write above the header and at the end, are skipped, and so is a line "sep=;".
 
     Raises:
         UserError: the file is not UTF-8, or `rows_below_header` raises an error about the header, a row or a quote.
@@ -200,7 +200,7 @@ def csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     text = read_text(path)
     reader = csv.DictReader(lines_with_ends(text), delimiter=_delimiter(text), strict=True)
     with csv_errors(path, reader):
-        while reader.fieldnames is not None and not any(map(str.strip, reader.fieldnames)):
+        while reader.fieldnames is not None and {name.strip() for name in reader.fieldnames} <= {"", "sep="}:
             reader.fieldnames = next(reader.reader, None)
     for where, row in rows_below_header(path, reader):
         if any(row.values()):
