@@ -93,7 +93,7 @@ class EditableModel:
 
 
 def _logits(output: Any) -> Tensor:
-    """Return the logits over the vocabulary by name, since a mixture-of-experts loss may precede them in the output."""
+    """Return the logits over the vocabulary; in the output, a mixture-of-experts loss may precede them."""
     logits: Tensor = output.logits if hasattr(output, "logits") else output.prediction_logits
     return logits
 
@@ -134,7 +134,7 @@ class TransformersLanguageModel:
 
 
 def why_no_answer(model: TransformersModel) -> UserError | None:
-    """Return the error for a model that cannot answer which candidate a pronoun refers to, or None if it can."""
+    """Return the error for a model that cannot predict which candidate a pronoun refers to; None for other models."""
     if model.language_model is None:
         message = N_("{model}: it has no output layer over the vocabulary that could be read, so it gives no answers")
         return UserError(message, model=model.name)

@@ -1,9 +1,9 @@
 """Edits of attention inside a forward pass of a `transformers` model, whatever its architecture.
 
 Attention is a softmax over scores, followed by a product of the weights with the values. An edit changes the scores,
-the weights, or the output of the product, but not queries, keys and values (`Edit.projected`). A trial forward pass
-locates these operations (`verification.edits`). In shapes, B is the number of texts, H of heads, Q of queries, K of
-keys, T of tokens and D of features per head.
+the weights, or the output of the product; edits of queries, keys and values are not applied. A trial forward pass
+locates the softmax and the product (`verification.edits`). In shapes, B is the number of texts, H of heads, Q of
+queries, K of keys, T of tokens and D of features per head.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class EditPoint:
 class PlacedOperations(SingleOperations):  # type: ignore[no-untyped-call]
     """Torch dispatch mode that calls its method `softmax` or `product` for each such operation of a model.
 
-    The methods receive the location of the operation in the model. Subclasses override them.
+    Subclasses override these methods, which receive the location of the operation in the model.
     """
 
     def __init__(self, running: Sequence[str]) -> None:
@@ -154,7 +154,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         return weights
 
     def product(self, place: Place, left: Tensor, right: Tensor, compute: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Compute a matrix product; if its block has edits, edit the attention weights before and the result after it.
+        """Compute a matrix product; apply any edits of its block to the attention weights and to the result.
 
         Raises:
             UserError: the attention weights or the product with the values do not consist of B * H * T rows, or weights
@@ -205,7 +205,7 @@ def edited_attention(
     """Edit the attention in a single forward pass inside the `with` block; yield the mode that applies the edits.
 
     Args:
-        part: module to which the paths in `points` are relative; the forward pass may be that of a larger model.
+        part: text encoder or decoder, alone or inside a larger model; the paths in `points` are relative to it.
         points, edits, sizes: as in `EditedAttention`.
 
     Raises:

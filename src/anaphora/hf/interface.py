@@ -44,8 +44,8 @@ class AttentionTap:
     Attributes:
         weights: recorded weights of each layer in order: (Q, H, T) for `queries`, (B, H, T, T) for whole maps; if
             `head` is given, a single tensor with H = 1.
-        has_masks_of_heads: whether a layer had a mask of its own for each head, which may depend on padding: in Doge,
-            each head selects the tokens that a query attends to.
+        has_masks_of_heads: whether a layer had a separate mask for each head. Such masks may depend on padding; in
+            Doge, for instance, each head selects the tokens that a query attends to.
     """
 
     def __init__(self, queries: Queries | None = None, layers: int | None = None, head: int | None = None) -> None:

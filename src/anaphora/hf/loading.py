@@ -55,9 +55,9 @@ def load_named(
 ) -> tuple[str, PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model, in float32, and its tokenizer from a folder or the Hugging Face Hub ("hf://owner/name").
 
-    Files from the Hub are downloaded to the cache of `transformers`. The last component of `name` is returned too. If
-    the weights of the output layer are missing, the model is returned without it. If `tokenizer` is given, it is
-    returned, and that of the model is not read.
+    Files from the Hub are downloaded to the cache of `transformers`. If the weights of the output layer are missing,
+    the model is returned without this layer. If `tokenizer` is given, no other tokenizer is loaded. The result is the
+    last component of `name`, the model and the tokenizer.
 
     Raises:
         UserError: the folder or model does not exist or cannot be reached; the model is an adapter, or needs code that
@@ -170,7 +170,7 @@ def _checked_folder(name: str) -> Path:
 
 
 def _no_weights_error(folder: Path, title: str) -> UserError:
-    """Return the error for a folder without weights in the safetensors format; it names weights in other formats."""
+    """Return the error for a folder without safetensors weights; the message names weights in other formats."""
     pickles = sorted(path.name for path in folder.glob("pytorch_model*.bin"))
     paths = sorted(path for depth in ("*", "*/*") for path in folder.glob(depth) if path.is_file())
     other = next((path.relative_to(folder) for path in paths if path.suffix in _WEIGHTS_OF_OTHERS), None)
@@ -199,7 +199,7 @@ def _check_files(folder: Path, title: str) -> None:
 
 
 def _asks_for_kernel(config: Any) -> bool:
-    """Return whether a configuration asks for an attention kernel, which may need a GPU or code from the Hub."""
+    """Return whether a configuration requests a custom attention kernel, which may need a GPU or code from the Hub."""
     parts = [config, *(getattr(config, name, None) for name in config.sub_configs)]
     return any(getattr(one, "_attn_implementation", None) not in (None, "eager", "sdpa") for one in parts)
 
@@ -222,7 +222,7 @@ def _opened_tokenizer(transformers: Any, place: str, title: str, options: dict[s
 def _check_tokenizer(tokenizer: Any, path: Path | None, title: str, family: str) -> None:
     """Check that the tokenizer which transformers has loaded splits texts as tokenizer.json specifies.
 
-    Many tokenizer classes of transformers ignore a part of tokenizer.json, such as the spaces that an added word takes.
+    Many tokenizer classes ignore a part of tokenizer.json, such as whether an added token includes adjacent spaces.
     """
     if path is None or not getattr(tokenizer, "is_fast", False):
         return
@@ -258,7 +258,7 @@ def _shown(tokens: list[str], start: int) -> str:
 
 
 def _weight_files(place: str) -> dict[str, Path]:
-    """Return {file name: local path} of the file with a model's weights or of their index; {} if there is neither."""
+    """Return the path of the weight file or, failing that, of the index of weight files, keyed by file name."""
     paths = ((name, _cached(place, name, offline=True)) for name in (WEIGHTS, INDEX))
     return next(({name: path} for name, path in paths if path is not None), {})
 
@@ -280,10 +280,10 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 
 
 def _class_of(transformers: Any, config: Any) -> Any:
-    """Return the class that loads a stored model: an Auto class, or the class that config.json names.
+    """Return the class that loads a stored model: an Auto class, or a class that config.json names.
 
-    The latter is needed if `AutoModel` has no class for the family, as for SiglipTextModel, or if its class expects
-    another prefix in the names of the weights, as for DPRContextEncoder.
+    `AutoModel` has no class for some models, such as SiglipTextModel. For others, such as DPRContextEncoder, its class
+    expects another prefix in the names of the weights.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()
@@ -322,9 +322,9 @@ def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
 
 @cache
 def _class_names() -> dict[str, frozenset[str]]:
-    """Return the names of the model classes that `AutoModel` does not load, keyed by the Auto class that does.
+    """Return the names of the model classes that `AutoModel` does not load, keyed by the Auto class that loads them.
 
-    They are language models, encoders of encoder-decoders, and encoder-decoders made of two separate models.
+    The classes are language models, encoders of encoder-decoders, and encoder-decoders made of two separate models.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     whole = {name for name in names.MODEL_MAPPING_NAMES.values() if isinstance(name, str)}
@@ -346,8 +346,8 @@ def _class_names() -> dict[str, frozenset[str]]:
 def _for_pretraining() -> frozenset[str]:
     """Return the names of classes such as BertForPreTraining, in families that also have a masked language model.
 
-    Most have two output layers, for masked tokens and for pairs of sentences. Some, such as ELECTRA's, only detect
-    replaced tokens.
+    Most of these classes have two output layers, for masked tokens and for pairs of sentences. Some, such as ELECTRA's,
+    only detect replaced tokens.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     masked = names.MODEL_FOR_MASKED_LM_MAPPING_NAMES

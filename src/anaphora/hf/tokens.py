@@ -151,7 +151,7 @@ def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
 
     Tokenizers that compose letters and accents, or drop marks, report only the letter. Marks are found by their Unicode
     category, because the combining class of many marks, such as vowel signs and variation selectors, is 0. The letters
-    of a Korean syllable and half-width Japanese sound marks are not marks, but compose with the character before.
+    of a Korean syllable and half-width Japanese voicing marks have other categories; they are found by composition.
     """
     covered = {place for span in spans for place in range(*span)}
     extended = []
@@ -179,7 +179,7 @@ def gives_types(tokenizer: PreTrainedTokenizerBase) -> bool:
 def padding_id(tokenizer: PreTrainedTokenizerBase, part: PreTrainedModel) -> int:
     """Return the token id for padding, which the attention mask hides.
 
-    It is 0 if the tokenizer has no padding token, or one for which the model's embedding table has no row.
+    The id is 0 if the tokenizer has no padding token, or if the model's embedding table has no row for this token.
     """
     number, rows = int(tokenizer.pad_token_id or 0), _vocabulary(part)
     return number if rows is None or number < rows else 0
@@ -266,7 +266,7 @@ def _vocabulary(part: PreTrainedModel) -> int | None:
 
 
 def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
-    """Return the maximum text length that each position-embedding table allows; some models reserve its first rows."""
+    """Return the maximum text length for each position-embedding table, not counting reserved rows at its beginning."""
     lookups = _Lookups()
     with torch.inference_mode(), restored(part), lookups:
         last_states(part, {"input_ids": torch.tensor([ids], device=part.device)}, name)
@@ -276,7 +276,7 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 def _first_position(rows: Tensor, count: int) -> int | None:
     """Return the first row that a text uses in a position-embedding table; None for any other embedding table.
 
-    `rows` are the indices of the rows used by a text of `count` tokens. Indices of positions are consecutive.
+    `rows` are the row indices that the model looks up for a text of `count` tokens; positions are consecutive indices.
     """
     if not rows.dim() or rows.shape[-1] < count:
         return None

@@ -93,7 +93,7 @@ def _header(path: Path) -> dict[str, StoredTensor]:
 
 
 def check_config(config: Mapping[str, Any], path: str) -> None:
-    """Check that `transformers` can load the model that a config.json describes as it was trained.
+    """Check that `transformers` can load the model that a config.json describes.
 
     Raises:
         UserError: the weights are quantised, the model class belongs to another family than `model_type`, or the model
@@ -136,8 +136,8 @@ def check_no_key_is_ignored(config: Mapping[str, Any], model: PreTrainedModel, p
     """Check that transformers uses every key of a config.json that changes how attention is computed.
 
     A key counts as used if its name is in the source code of the model. Keys whose value selects standard attention are
-    not checked. If the model consists of several, such as one for images and one for text, the section for the text
-    model `part`, such as `text_config`, is checked too. If transformers ignores a key, UserError is raised.
+    not checked. If the model combines a text model with others, such as one for images, the section of config.json for
+    the text model `part`, such as `text_config`, is checked too. If transformers ignores a key, UserError is raised.
     """
     _check_keys(config, model, path)
     kind = type(getattr(part, "config", model.config).get_text_config())
@@ -160,9 +160,10 @@ def _check_keys(config: Mapping[str, Any], model: Any, path: str) -> None:
 
 
 def _check_rotary(config: Mapping[str, Any], used: Mapping[str, Any], path: str) -> None:
-    """Check that the rotary positions of a model, `used`, have no other base or share of features than config.json.
+    """Check that the base of the rotary positions and the share of rotated features are those in config.json.
 
-    Both have one value or, within `used`, one for each kind of layer; config.json has several names for the latter.
+    `used` holds the values of the loaded model. If layers differ, it has values for each layer type; config.json may
+    state these values under several names.
     """
     inner = [one for one in config.values() if isinstance(one, dict)]
     stated = [value for one in (config, *inner) for name, value in one.items() if re.search("rope|theta|rotary", name)]
@@ -284,9 +285,8 @@ def _affects_maps(
 ) -> bool:
     """Return whether a stored tensor that the model has not loaded is a weight that affects the attention maps.
 
-    These are weights of layers, and of embeddings and norms outside them, but not poolers, output layers and buffers.
-    If the text part is inside the model, at `place`, they are all weights stored under its name, such as the prompts of
-    an encoder.
+    Weights of layers, and of embeddings and norms outside layers, do; poolers, output layers and buffers do not. If the
+    text encoder is a submodule of the model, at `place`, its other weights, such as prompts, do too.
     """
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()
@@ -303,7 +303,7 @@ def _affects_maps(
 
 
 def _name_with_other_prefix(missing: Sequence[str], unexpected: Collection[str]) -> str | None:
-    """Return the name in the file of the first missing weight if only its prefix is unexpected, else None."""
+    """Return the name of the first missing weight in the file if this name differs only in its prefix, else None."""
     ends = [missing[0].split(".", number)[-1] for number in range(missing[0].count(".") - 1)]
     return next((key for end in ends for key in sorted(unexpected) if key.endswith(f".{end}")), None)
 

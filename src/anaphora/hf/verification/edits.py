@@ -120,7 +120,7 @@ def _record(model: PreTrainedModel, reading: MapReading, ids: Tensor) -> tuple[l
 
 
 def _point(maps: Tensor, record: _Recorder, number: int) -> EditPoint:
-    """Locate the softmax and the product of block `number`: the operations with the weights of its attention map."""
+    """Locate the softmax and the product of a block by the weights of its attention map; `number` is its index."""
     sizes = (maps.shape[0], maps.shape[1], maps.shape[2])
     product, order = _nearest(maps, [(one, one.factor) for one in record.products], sizes, number)
     factor = order.to_maps(product.factor, sizes)
@@ -165,8 +165,8 @@ def _check(
 ) -> None:
     """Check that attention knockout gives the same final hidden states as an independent computation.
 
-    All edges of the last token are knocked out in each head, except that with the second largest weight. In decoders,
-    the states of earlier tokens must not change.
+    In each head, all edges of the last token are knocked out except the edge with the second largest weight. In
+    decoders, the states of earlier tokens must not change.
     """
     _, record, plain = _record(model, reading, ids)
     query, blocks, rows = ids.shape[1] - 1, len(points), 3 * len(points) + 1

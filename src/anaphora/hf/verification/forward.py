@@ -69,7 +69,7 @@ def held_in_reading_mode(model: PreTrainedModel, implementation: str | None) -> 
 
 
 def whole_texts(ids: Tensor, has_types: bool) -> dict[str, Tensor]:
-    """Return a model's inputs for texts without padding, (B, T) each; token types, if it has any, are 0."""
+    """Return a model's inputs for texts without padding, (B, T) each; if `has_types`, with token types of 0."""
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     return {**inputs, "token_type_ids": torch.zeros_like(ids)} if has_types else inputs
 
@@ -85,7 +85,7 @@ def run_model(model: PreTrainedModel, inputs: Inputs, **options: Any) -> Any:
 
 
 def eager_maps(outputs: Any) -> list[Tensor]:
-    """Return the attention maps among a model's outputs, without the empty entries of layers without maps."""
+    """Return the attention maps in a model's outputs; layers that return no map are left out."""
     return [one for one in getattr(outputs, "attentions", None) or () if isinstance(one, Tensor)]
 
 
@@ -104,7 +104,7 @@ def joined_maps(passes: Sequence[Sequence[Tensor]]) -> list[Tensor]:
 def restored(model: nn.Module) -> Iterator[Snapshot]:
     """Restore a model's modules, modes, hooks and configurations after the `with` block, even after an error.
 
-    One thread at a time is inside such a block.
+    Only one thread at a time can be inside such a block.
     """
     with _ONE_AT_A_TIME:
         snapshot = Snapshot(model)

@@ -159,8 +159,8 @@ class Probe:
     def _texts_interact(self, read: Callable[[Inputs], list[Tensor]]) -> bool:
         """Return whether texts of a batch may affect each other; `read` returns the maps of given inputs.
 
-        Reasons are rotary angles that depend on the longest text, a mixture of experts with a limited capacity,
-        activations quantised by a scale of the whole batch, and, possibly, masks that differ between heads.
+        They may if rotary angles depend on the longest text, a mixture of experts has a limited capacity, activations
+        are quantised by a scale of the whole batch, or masks differ between heads.
         """
         has_capacity = getattr(self.model.config, "expert_capacity", None) is not None
         if self._writes_weights or self._has_masks_of_heads or has_capacity:
@@ -201,7 +201,7 @@ class Probe:
         return in_steps.mixings if torch.allclose(states, other_states, relative, absolute * scale) else []
 
     def _states(self) -> Tensor:
-        """Return the last hidden states of the text by the model's own implementation."""
+        """Return the last hidden states of the text, computed with the model's own attention implementation."""
         with torch.no_grad(), reading_mode(self.model, None), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a kernel is slow if it is not compiled
             return states_in(run_model(self.model, self.alone), self.alone["input_ids"], type(self.model).__name__)
@@ -311,7 +311,7 @@ class Probe:
                 raise UserError(f"the map of {mixing.module} is not {what}{_row_sum_note(one)}")
 
     def _same_when_padded(self, maps: Sequence[Tensor], read: Callable[[Inputs], list[Tensor]]) -> bool:
-        """Return whether padding leaves the maps that `read` gives for a text unchanged, whatever the padding token."""
+        """Return whether the maps of a text, as `read` gives them, stay the same under padding with any token."""
         dtype = maps[0].dtype
         exact = (4 * _STEP[dtype], 0.0) if dtype in _STEP else _NO_INFLUENCE
         batch = [one[..., : self.tokens, : self.tokens] for one in read(self.batch)]

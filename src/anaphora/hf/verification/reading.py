@@ -66,7 +66,7 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def all_layers(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if there is one, to attention weights, and layers of zeros for layers without attention.
+    """Complete attention weights by the attention sink, if there is one, and by zeros in layers without attention.
 
     Layers after the last layer with attention are not added. The weights are those of all queries, (L, H, T, T), or of
     one query, (L, H, T).
@@ -80,9 +80,9 @@ def all_layers(weights: Tensor, reading: MapReading) -> Tensor:
 
 
 def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
-    """Add the attention sink, if there is one, as first token to the weights, (L, H, T, T) or (L, H, T) of one query.
+    """Add the attention sink, if there is one, to attention weights, (L, H, T, T), or (L, H, T) for one query.
 
-    Each query's weight on the sink is 1 minus the sum of its other weights; the sink attends only to itself.
+    The sink precedes the tokens and attends only to itself. A query's weight on it is 1 minus the sum of its weights.
     """
     if not reading.has_sink:
         return weights
