@@ -49,9 +49,9 @@ def attend(
 
 
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
-    """Return whether torch's fused kernel is slower, as it is in bfloat16 on the CPU for up to 256 keys.
+    """Return whether torch's fused attention is slower than separate products: in bfloat16 on the CPU, up to 256 keys.
 
-    Its forward and backward passes then take two to eight times as long as two matrix products and a softmax; for 512
+    Its forward and backward passes then take two to eight times as long as two matrix products and a softmax. For 512
     keys, both take equally long.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
@@ -234,7 +234,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return the index of each query within its batch row, (Q,), and the largest number of queries in a row.
+    """Return the index of each query within its batch row, (Q,), and the largest number in one batch row.
 
     `row`, (Q,), holds the batch row of each query, in ascending order.
     """

@@ -97,7 +97,7 @@ class Mixer(nn.Module):
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:
-        """Apply the output projection to the concatenated heads, (..., W) -> (..., W); this class has no projection."""
+        """Apply the output projection to the concatenated heads, (..., W) -> (..., W); no change in this class."""
         return mixed
 
 

@@ -40,7 +40,7 @@ class Position(nn.Module):
         return lambda heads: self.rotate(heads, positions)
 
     def bias(self, query_positions: Tensor, key_positions: Tensor) -> Tensor | None:
-        """Return the bias added to the scores, broadcastable to (B, H, Q, K); this class returns None for no bias."""
+        """Return the bias added to the scores, broadcastable to (B, H, Q, K); None, as in this class, adds no bias."""
         return None
 
 

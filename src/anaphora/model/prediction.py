@@ -93,7 +93,7 @@ class PredictionHead(nn.Module):
         return False
 
     def read_positions(self, batch: Batch) -> tuple[Tensor, ...]:
-        """Return tensors of indices, (P,) each, of the tokens, among all R * T, whose hidden states the head needs."""
+        """Return the indices, among all R * T tokens, of the hidden states that the head needs: tensors (P,)."""
         return ()
 
     def marks(self, slots: Tensor) -> Tensor | None:
@@ -149,7 +149,7 @@ class Word(PredictionHead):
         return self._only_present(candidates, logits[:, NONE], batch)
 
     def loss(self, scores: Tensor, batch: Batch) -> Tensor:
-        """Return the mean of -log probability over each item's antecedents, or "none of the candidates": (N,)."""
+        """Return the negative mean score of each item's antecedents, or of "none of the candidates": (N,)."""
         right = batch.right_answers
         # Scores already are log-probabilities over the vocabulary, so they are not normalised over candidates.
         return -scores.masked_fill(~right, 0.0).sum(dim=1) / right.sum(dim=1)
@@ -182,7 +182,7 @@ class Pointer(PredictionHead):
     """Prediction head whose scores are the logarithms of attention masses of one attention head.
 
     The score of a candidate is the log attention mass from the pronoun to the candidate; the score of "none of the
-    candidates" is that to [CLS].
+    candidates" is the log attention mass to [CLS].
     """
 
     def __init__(self, layer: int, head: int, none_of_them: bool) -> None:
@@ -256,13 +256,13 @@ class Pair(PredictionHead):
         listed = torch.cat((candidates, self.none.to(candidates.dtype).expand_as(query)), dim=1)  # (N, M + 1, W)
         read = [query.expand_as(listed), listed, query * listed]
         if self.heads:
-            read.append(functional.pad(self._weights(output, batch), (0, 0, 0, 1)))
+            read.append(functional.pad(self._log_masses(output, batch), (0, 0, 0, 1)))
         scores = self.network(torch.cat(read, dim=-1)).squeeze(-1)
         return self._only_present(scores[:, :-1], scores[:, -1], batch)
 
     @staticmethod
-    def _weights(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10 of each head's attention mass, at least 1e-6, on each candidate: (N, M, L * H)."""
+    def _log_masses(output: EncoderOutput, batch: Batch) -> Tensor:
+        """Return 2 + log10(mass), where mass >= 1e-6 is a head's attention mass on a candidate: (N, M, L * H)."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2

@@ -35,8 +35,8 @@ class VocabularyOutput(nn.Module):
 class OutputTransform(nn.Module):
     """Layers before BERT's vocabulary logits: a dense layer, an activation and a norm, (..., W) -> (..., W).
 
-    They are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is that of
-    the feed-forward network, or GELU if this is gated.
+    They are in the authors' code (Devlin et al. 2019, run_pretraining.py), not in the paper. The activation is
+    ReLU if the feed-forward network has ReLU, and GELU otherwise.
     """
 
     def __init__(self, chosen: model_settings.Model) -> None:

@@ -69,8 +69,8 @@ class StopTogether(lightning.Callback):
     """Callback that stops all ranks at the same step after any rank has received SIGTERM or SIGINT.
 
     Lightning's handler communicates with the other ranks from inside the signal handler, possibly while gradients are
-    being reduced. This one only sets `TrainingModule.stop_signal`, which the ranks exchange at every step. A second
-    signal stops the process at once.
+    being reduced. This callback only sets `TrainingModule.stop_signal`, which the ranks exchange at every step. A
+    second signal stops the process at once.
     """
 
     def on_train_start(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
@@ -109,7 +109,7 @@ class ValidationCheckpoint(lightning.Callback):
 
     @property
     def best_validation(self) -> dict[str, float]:
-        """Return the step and the metrics of the validation whose weights become the weights of the run."""
+        """Return the step and the metrics of the validation at which the run's final weights were saved."""
         return self.validations[self._best()]
 
     def state_dict(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class ValidationCheckpoint(lightning.Callback):
         """Restore the state of this callback from a checkpoint.
 
         Raises:
-            UserError: the checkpoint was trained on other items.
+            UserError: the checkpoint is from training on other items.
         """
         self.validations = state_dict["validations"]
         self.seconds, self.curves_seconds = state_dict["seconds"], state_dict["curves_seconds"]
@@ -149,7 +149,7 @@ class ValidationCheckpoint(lightning.Callback):
             trainer.should_stop = True
 
     def _record(self, trainer: lightning.Trainer, module: TrainingModule) -> None:
-        """Record the metrics of a validation, write a checkpoint, and the weights if they are the best so far."""
+        """Record the metrics of a validation, save the weights if they are the best so far, and save a checkpoint."""
         numbers = validation_metrics(trainer).items()
         metrics = {name: value for name, value in numbers if math.isfinite(value)}  # JSON has no NaN or infinity
         metrics = trainer.strategy.broadcast(metrics)
@@ -210,9 +210,9 @@ class ValidationCheckpoint(lightning.Callback):
         shutil.rmtree(self.layout.checkpoints, ignore_errors=True)  # remaining files do no harm
 
     def _best(self) -> int:
-        """Return the index of the validation whose weights are kept: the first with the lowest loss.
+        """Return the index of the validation with the best weights so far: the first with the lowest loss.
 
-        It is the last one if `validation.keep=last`, or if no validation has a loss.
+        If `validation.keep=last`, or if no validation has a loss, the last validation counts as the best.
         """
         losses = [metrics.get("validation/loss", math.inf) for metrics in self.validations]
         # Without a prediction head, only runs on texts have a validation loss.

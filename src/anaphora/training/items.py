@@ -40,7 +40,7 @@ AGREEMENT_TYPES = ("gender", "number", "animacy")
 
 
 class TrainingData(NamedTuple):
-    """Encoded data of a run, with its tokenizer and its settings, which now include the labels that the data have.
+    """Encoded data of a run, its tokenizer, and its settings with any labels that were found in the data.
 
     `items_digest` is a hash of the corpus's training items, to detect later changes of the data.
     """
@@ -56,8 +56,8 @@ def prepare_texts(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the texts of a corpus.
 
     Tokens are cached in a file, unless the tokenizer splits words at random. If labels are to be predicted and the
-    settings do not list them, they are taken from the training split. If `known` is None, a tokenizer is trained on
-    this split.
+    settings do not list them, they are taken from the training split. `known` is the run's tokenizer; if it is None, a
+    tokenizer is trained on this split.
 
     Raises:
         UserError: the training or development split is empty; there are fewer than two labels to predict, or a labelled
@@ -109,8 +109,8 @@ def prepare_examples(config: Config, known: Tokenizer | None) -> TrainingData:
     """Load and encode the examples (pronouns with candidates) of a corpus.
 
     With `task.exchanged_names` or `task.other_names`, the training split also gets copies of its examples in which the
-    candidates' names are exchanged or replaced by names from other items. If `known` is None, a tokenizer is trained on
-    the training split.
+    candidates' names are exchanged or replaced by names from other items. `known` is the run's tokenizer; if it is
+    None, a tokenizer is trained on the training split.
 
     Raises:
         UserError: the training or development split is empty; the model cannot process an item of some split; or an
@@ -267,9 +267,9 @@ def check_candidates(config: Config, examples: Sequence[Example]) -> None:
 def check_lengths(
     config: Config, examples: Sequence[Example], tokenizer: Tokenizer, lengths: Indices | None = None
 ) -> None:
-    """Check that no item has more tokens than the model has learned positions; raise UserError otherwise.
+    """Raise UserError if the model has learned positions, and an item has more than `model.position.max_length` tokens.
 
-    `lengths`, if known, are the numbers of tokens, (N,).
+    `lengths`, (N,), are the numbers of tokens; if None, the items are tokenized.
     """
     position = config.model.position
     if not isinstance(position, Learned):
@@ -341,7 +341,7 @@ def shuffle_labels(data: EncodedSplit, seed: tuple[int, ...]) -> None:
 
 
 def label_nearest(data: EncodedSplit) -> None:
-    """Replace the antecedents of each item, if it has any, by its candidate from `nearest_compatible`."""
+    """Replace the antecedents of each item that has any by the candidate that `nearest_compatible` selects."""
     gold = np.zeros_like(data.gold)
     for number, example in enumerate(data.examples):
         if example.antecedents:
@@ -350,10 +350,10 @@ def label_nearest(data: EncodedSplit) -> None:
 
 
 def nearest_compatible(example: Example) -> int:
-    """Return the index of the compatible candidate that is mentioned last before the pronoun.
+    """Return the index of the compatible candidate that is mentioned last before the pronoun, or else first after it.
 
-    If there is none, return the first one after the pronoun. If gender, number or animacy determines the antecedent
-    (`AGREEMENT_TYPES`), only the antecedents agree with the pronoun and are compatible; otherwise all candidates are.
+    If gender, number or animacy determines the antecedent (`AGREEMENT_TYPES`), only the antecedents are compatible with
+    the pronoun. Otherwise, all candidates are.
     """
     agree = range(len(example.candidates))
     compatible = example.antecedents if example.factors.get("type") in AGREEMENT_TYPES else agree

@@ -197,7 +197,7 @@ def quiet_writer_thread() -> Iterator[None]:
 class RunTensorBoardLogger(TensorBoardLogger):
     """Logger with an event file in the run's directory; the step of a point is the number of completed training steps.
 
-    TensorBoard drops the points that the interrupted process logged after the step `resumed_at`; None for a new run.
+    `resumed_at` is the step of a resumed run's checkpoint; TensorBoard drops later points. None for a new run.
     """
 
     def __init__(self, directory: Path, resumed_at: int | None) -> None:
@@ -210,7 +210,7 @@ class RunTensorBoardLogger(TensorBoardLogger):
         self.experiment.flush()
 
     def finalize(self, status: str) -> None:
-        """Write the remaining events and, if training succeeded, the end of the session on the tab "HParams"."""
+        """Write the remaining events; if training succeeded, mark the run on the tab "HParams" as finished."""
         if status == "success":
             end = plugin_data_pb2.SessionEndInfo(status=api_pb2.STATUS_SUCCESS)
             self._add_hparams(metadata.SESSION_END_INFO_TAG, plugin_data_pb2.HParamsPluginData(session_end_info=end))

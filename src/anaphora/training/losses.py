@@ -23,8 +23,8 @@ class BatchShare(Batch):
     """Rows (token sequences) of a batch that are assigned to one of several data-parallel ranks.
 
     Attributes:
-        weights: (5,) factor for each loss part in `PARTS`, with which the mean of a part over ranks is its value for
-            the whole batch: ranks * n / N, if the rows have n of the part's N elements, such as items or masked tokens.
+        weights: (5,) factor of each loss part in `PARTS`: ranks * n / N, if n of the N elements of the part, such as
+            items or masked tokens, are in these rows. The mean over ranks is then the value for the whole batch.
         tokens: scalar, number of tokens in the whole batch without padding.
     """
 
@@ -62,7 +62,7 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
     """Return the rows of a batch that are assigned to one rank.
 
-    A rank without rows gets the first row, with its minimal pair, at weight 0, since every rank must compute gradients.
+    A rank without rows gets the first row (or minimal pair) with weight 0, since every rank must compute gradients.
     """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
@@ -165,7 +165,7 @@ def supervision_loss(output: EncoderOutput, batch: Batch, settings: Supervision)
 def take_share(batch: Batch, rank: int, count: int) -> Batch:
     """Return the rows of a batch that are assigned to process `rank` of `count` processes; there may be none.
 
-    These are every `count`-th row, starting with row `rank`, where all rows of a minimal pair count as one. Random
+    These are every `count`-th row, starting with row `rank`; the rows of a minimal pair count as one row. Random
     choices for the whole batch, such as which tokens are masked, are kept.
     """
     return take_rows(batch, (_row_groups(batch) % count == rank).nonzero().squeeze(1))
@@ -180,7 +180,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
     new_items = _new_numbers(items, len(batch.items))
 
     def moved(positions: Tensor) -> Tensor:
-        """Convert positions in the flattened batch to those in the new batch; -1 for positions in left-out rows."""
+        """Convert positions in the flattened batch to positions in the flattened new batch; -1 in rows left out."""
         row = new_rows[positions // length]
         return torch.where(row < 0, -1, row * length + positions % length)
 

@@ -37,7 +37,7 @@ class TrainingModule(lightning.LightningModule):
             clipping and the highest learning rate; with `optimizer.value_curriculum`, also `Encoder.hidden_share`.
         predictions: predictions of the last validation on rank 0. None on other ranks, before the first validation, and
             for a model without a prediction head.
-        stop_signal: number of the signal to stop that this process has received; all ranks then stop at the next step.
+        stop_signal: number of a received SIGTERM or SIGINT, else None; all ranks stop at the step after a signal.
     """
 
     def __init__(self, model: PronounModel, task: Task, optimizer: Optimizer, seed: int) -> None:
@@ -69,7 +69,7 @@ class TrainingModule(lightning.LightningModule):
     def _losses_of_all_ranks(self, own: Losses) -> Losses:
         """Return the losses of the whole batch.
 
-        If a rank has received a signal, raise KeyboardInterrupt on all ranks; its subclass `Terminated` for SIGTERM.
+        If any rank has received SIGTERM, all ranks raise `Terminated`; if SIGINT, KeyboardInterrupt.
         """
         shares = [own.parts[name].detach() if name in own.parts else 0.0 for name in PARTS]
         signals = [self.stop_signal is not None, self.stop_signal == signal.SIGTERM]

@@ -92,9 +92,9 @@ def split_parameters(model: nn.Module, matrices: str) -> tuple[list[nn.Parameter
 class Muon(torch.optim.AdamW):
     """AdamW, with orthogonalised Nesterov momentum for some groups of weights (Jordan et al. 2024, "Muon").
 
-    This holds for parameter groups whose entry `orthogonal` is True. Their update is scaled by 0.2 sqrt(longer side),
-    so that its entries are as large as AdamW's and learning rates are comparable (Liu et al. 2025, "Muon is scalable
-    for LLM training", section 2.2).
+    Parameter groups whose entry `orthogonal` is True get the orthogonalised update. It is scaled by 0.2 sqrt(longer
+    side of the matrix), so that its entries are as large as in AdamW and learning rates are comparable (Liu et al.
+    2025, "Muon is scalable for LLM training", section 2.2).
 
     `products` is the data type of the matrix products: bfloat16 in a run that trains in bfloat16 on hardware that
     supports it, otherwise float32. `torch.optim.Muon` is not used, since it multiplies one matrix at a time in

@@ -153,7 +153,7 @@ def trainer_options(processes: Processes, device: torch.device) -> dict[str, Any
 
 
 class _StartedProcesses(ClusterEnvironment):
-    """Lightning environment for processes that a launcher has started, in any number on each machine."""
+    """Lightning environment for processes that a launcher has started, with any number of them on each machine."""
 
     def __init__(self, processes: Processes) -> None:
         super().__init__()

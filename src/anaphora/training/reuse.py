@@ -68,7 +68,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 
 
 def objective(directory: Path, name: str) -> float:
-    """Return the value that a sweep minimises, measured with the weights that the finished run has stored.
+    """Return the value that a sweep minimises: a validation result of the final weights of a finished run.
 
     `name` is "validation_loss", or "best_head" for the error rate of the best attention head: the share of items in
     which the head's strongest candidate is not the antecedent.

@@ -89,7 +89,8 @@ def denormal_numbers_as_zero() -> Iterator[None]:
 class _Claim(NamedTuple):
     """Run directory that this process has locked, with the settings of the run; every rank has the same values.
 
-    If `checkpoint` is None, training starts from the first step. `moved` is True if `resume_data` has new data paths.
+    If `checkpoint` is None, training starts from the first step. `moved` states whether the setting `resume_data` gives
+    new paths of the data.
     """
 
     config: Config
@@ -165,7 +166,7 @@ def _check_moved(claimed: _Claim, items_digest: str) -> None:
 
 
 def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | None]:
-    """Return the data, the minimal pairs if the loss needs them, and the run whose weights training starts from."""
+    """Return the data, the minimal pairs if the loss needs them, and the run that provides any initial weights."""
     config, layout = claimed.config, claimed.layout
     source = None if config.start is None or claimed.checkpoint else load(locate_model(config.start, "start"))
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None

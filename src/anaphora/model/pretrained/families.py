@@ -170,8 +170,8 @@ def check_no_adapter(path: Path | None, place: str, title: str) -> None:
         title: beginning of the error message.
 
     Raises:
-        UserError: the file exists. The message explains how to merge the adapter into a base model of the adapted
-            class: with a base model of another class, peft ignores the adapter's weights.
+        UserError: the file exists. The message explains how to merge the adapter into its base model, which must have
+            the class of the adapted model, since peft otherwise ignores the adapter's weights.
     """
     if path is None or not path.exists():
         return
@@ -214,10 +214,10 @@ def check_not_quantised(config: Mapping[str, Any], path: str | Path) -> None:
 
 
 def declared_classes(config: Mapping[str, Any]) -> tuple[list[tuple[str, str]], bool]:
-    """Return the model classes that a config.json declares, and whether its `auto_map` names code of the model's own.
+    """Return the model classes that a config.json declares, and whether its `auto_map` names custom model code.
 
-    Each class is given as (field of config.json, class name). They are the classes in `architectures`, or in `auto_map`
-    if there are none, and the class that `AutoModel` would load.
+    Each class is given as (field of config.json, class name). The field `architectures` declares all of its classes;
+    `auto_map` declares the class for `AutoModel` and, if `architectures` is empty, those for the other Auto classes.
     """
     places, named = config.get("auto_map"), config.get("architectures")
     pairs = places.items() if isinstance(places, dict) else ()
@@ -232,7 +232,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
     Raises:
         UserError: the file is missing, is not a JSON object, names an unsupported `model_type`, or describes quantised
-            weights, code of the model's own, or attention that this encoder does not compute.
+            weights, custom model code, or attention that this encoder does not compute.
     """
     path = folder / CONFIG
     try:
@@ -332,7 +332,7 @@ _LEGACY_NAMES = {".LayerNorm.gamma": ".LayerNorm.weight", ".LayerNorm.beta": ".L
 
 
 def current_tensor_name(name: str, family: Family) -> str:
-    """Return a tensor's name without the family's prefix, and with current names of layer-norm parameters."""
+    """Return a tensor's name without the family's prefix; layer-norm gamma and beta become weight and bias."""
     plain = name.removeprefix(family.prefix)
     for old, new in _LEGACY_NAMES.items():
         plain = plain.replace(old, new)

@@ -41,7 +41,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
 
     The vector of token type 0 is added to all token embeddings; with a tied output, this adds the same constant to all
     logits of a position. Rows of the position-embedding table that are reserved for padding are dropped. `rows` has,
-    for each token id of the model, its row in the published embedding table; None for the mean of all rows.
+    for each token id of the model, the index of the row in the published embedding table; None gives the mean row.
 
     Raises:
         UserError: a file is missing or broken, the tensors do not match config.json or `rows`, or the file has further
@@ -62,7 +62,7 @@ def load_pretrained(model: PronounModel, folder: Path, rows: Sequence[int | None
 def _check_padding(rows: Sequence[int | None], family: Family, config: Mapping[str, Any], folder: Path) -> None:
     """Check that `pad_token_id` is the tokenizer's padding token, for families with `padded_positions`.
 
-    Such models give the token with this id no position; the encoder of this package gives every token of a text one.
+    Models of such families give no position to the token with this id. This package's encoder gives one to each token.
     """
     padding = family.first_position(config) - 1
     if family.padded_positions and padding in rows and rows[PADDING] != padding:
@@ -151,7 +151,7 @@ def _output_state(
 
 
 def _reordered_rows(table: Tensor, rows: Sequence[int | None]) -> Tensor:
-    """Return the rows of a tensor in the order of the model's token ids; for None, the mean of all rows."""
+    """Return the rows of a tensor in the order of the model's token ids; an index of None gives the mean row."""
     fresh = table.mean(dim=0)
     return torch.stack([fresh if row is None else table[row] for row in rows])
 

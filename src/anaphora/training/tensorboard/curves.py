@@ -98,7 +98,7 @@ class CurvesCallback(lightning.Callback):
             _save(trainer)
 
     def on_fit_end(self, trainer: lightning.Trainer, module: lightning.LightningModule) -> None:
-        """Log the metrics of the validation whose weights become the run's weights, to compare runs."""
+        """Log the metrics of the validation at which the final weights were saved, for comparisons of runs."""
         best = self.history.best_validation
         measures = {"accuracy": "validation/accuracy", "loss": "validation/loss", "best_head": "validation/best_head"}
         values = {f"final/{name}": best[measure] for name, measure in measures.items() if measure in best}

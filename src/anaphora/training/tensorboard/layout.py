@@ -58,9 +58,9 @@ _NO_BREAK_SPACE = "\u00a0"
 def tensorboard_tag(measure: str) -> str:
     """Return the TensorBoard tag of a metric, both of the form "group/name".
 
-    "train" and "validation" become the group "curves", and validation metrics and training losses get the old group as
-    a prefix: "curves/train_loss". A group such as "attention_mass" becomes "heads_mass". TensorBoard sorts the groups
-    by name and opens the first two, so these must contain the most important curves.
+    The groups "train" and "validation" become "curves"; the old group is then a prefix of the names of validation
+    metrics and training losses, as in "curves/train_loss". A group such as "attention_mass" becomes "heads_mass".
+    TensorBoard sorts groups by name and opens the first two, which must therefore have the most important curves.
     """
     group, _, name = measure.partition("/")
     match group:
@@ -135,8 +135,7 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
     Args:
         steps: number of training steps.
         every: number of steps between two validations.
-        most: maximum number of steps at which images are drawn; if it is 1, images are drawn only at the end, and if it
-            is 0, never.
+        most: maximum number of steps at which images are drawn; 1 draws images only at the end, 0 never.
     """
     possible = [*range(0, steps, every), steps]
     if most < 2:
