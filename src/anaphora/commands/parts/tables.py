@@ -87,8 +87,7 @@ def print_shared_texts(texts: Sequence[Text], split: str, others: Sequence[Text]
 def print_trained_items(run: Run, data: Data | None, items: Sequence[Question], split: str) -> None:
     """Print the number of items of a split that are among the run's training items, unless it is 0.
 
-    Nothing is printed for the training split of the run's own data, or if the run's data have no annotated pronouns or
-    cannot be read.
+    Nothing is printed for the run's own training split, or if the run's data lack pronouns or cannot be read.
     """
     is_own = data in (None, run.config.data)
     try:
@@ -264,10 +263,8 @@ def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collect
     """Print a table of GAP scores, one row per run, baseline, head or probe; names in `runs` are not translated."""
     table = _empty_table(title, rows[0], ("policy",), padding=(0, 0), pad_edge=False)
     for row in map(with_shown_intervals, rows):
-        cells = [
-            _row_name(cell, runs) if isinstance(cell, str) else value_cell(name, cell) for name, cell in row.items()
-        ]
-        table.add_row(*cells)
+        scores = [value_cell(name, row[name]) for name in row if name != "policy"]
+        table.add_row(_row_name(row["policy"], runs), *scores)
     print_table(table)
     _print_left_out_note((row["low"], row["high"]) for row in rows)
 
