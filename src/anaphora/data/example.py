@@ -74,15 +74,14 @@ class Example:
 
     def _explain_spans(self) -> None:
         """Raise a `UserError` about the first invalid span."""
-        length = len(self.text)
-        _check_span("pronoun", self.pronoun, length)
+        _check_span("pronoun", self.pronoun, len(self.text))
         taken = [(*self.pronoun, "")]
         for index, mentions in enumerate(self.candidates):
             name = f"candidates[{index}]"
             if not mentions:
                 raise UserError(N_("{name}: it has no span; every candidate needs at least one"), name=name)
             for start, end in mentions:
-                _check_span(name, (start, end), length)
+                _check_span(name, (start, end), len(self.text))
                 for low, high, other in taken:
                     if overlap((start, end), (low, high)):
                         message = (
