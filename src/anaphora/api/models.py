@@ -88,7 +88,7 @@ def attention(
 def open_any(model: Any, tokenizer: PreTrainedTokenizerBase | None = None, device: Device | None = None) -> AnyModel:
     """Open a run or a `transformers` model by name, or wrap a loaded `transformers` model.
 
-    An open model is returned unchanged. The last four models opened by name, with their own tokenizers, are cached.
+    An open model is returned unchanged. The last four models opened by name without `tokenizer` are cached.
 
     Raises:
         UserError: the model does not exist, cannot be read or is not of a supported type, `tokenizer` is given together

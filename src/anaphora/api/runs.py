@@ -70,7 +70,7 @@ class OpenRun:
 
     @property
     def attending_layers(self) -> range:
-        """Return the indices of all layers, also for recurrent encoders (`gru`, `lstm`), which have no attention."""
+        """Return the indices of all layers, even of a recurrent encoder (`gru`, `lstm`), which has no attention."""
         return range(self.layers)
 
     @property

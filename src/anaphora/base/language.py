@@ -196,7 +196,7 @@ def lines_within(text: str, limit: float, width: Callable[[str], float]) -> list
 
 
 def stays_with_previous(words: Sequence[str]) -> list[bool]:
-    """Return, for each word, whether it must not begin a line: closing punctuation, and words after opening one."""
+    """Return, for each word, whether it must not begin a line: closing marks, and words after opening marks."""
     kinds = [set(map(unicodedata.category, word)) for word in words]
     after_opening = [False, *(kind <= _OPENING for kind in kinds)]
     return [bool(place) and (after_opening[place] or kind <= _CLOSING) for place, kind in enumerate(kinds)]

@@ -49,7 +49,7 @@ def antecedents(settings: AntecedentSelection) -> dict[str, Any]:
     """Choose heads on the development documents, evaluate them on another split, and print and save the results.
 
     Returns:
-        Content of `antecedents.json`: "source", "run", "settings", "split", "by", "untrained_models" (their number),
+        Content of `antecedents.json`: "source", "run", "settings", "split", "by", "untrained_models" (number),
         "passages" (number of texts, by split), "development_items", "left_out" (number of items without an antecedent
         before the mention), "not_separate" (number of items left out because the antecedent shares a token with the
         mention) and "rows" (see `selection_table`).

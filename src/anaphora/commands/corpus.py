@@ -289,7 +289,7 @@ def _write_corpus(corpus: Corpus, settings: CorpusDescription, counts: Sequence[
 
 
 def _licence_sentence(data: data_settings.Data) -> str:
-    """Return a sentence on the licence of a corpus; for a user's files, it refers to their sources.
+    """Return a sentence on the licence of a corpus; for a user's own files, the sentence refers to their sources.
 
     If the licence of the files as published is known, it is stated too.
     """

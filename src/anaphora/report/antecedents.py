@@ -180,7 +180,7 @@ def antecedent_figure(metrics: Mapping[str, Any]) -> Figure:
 
 
 def row_of(rows: Rows, **values: str) -> Mapping[str, Any] | None:
-    """Return the first table row with the given values in the columns named by the keywords; None if there is none."""
+    """Return the first row with the given column values, such as selector="nearest"; None if there is none."""
     return next((row for row in rows if all(row[name] == value for name, value in values.items())), None)
 
 

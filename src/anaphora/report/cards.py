@@ -31,7 +31,8 @@ class CardFacts:
     Attributes:
         languages: language codes such as "en".
         licence: identifier of the weights' licence on the Hugging Face Hub; None if no licence is stated.
-        architecture, training: properties of the encoder, and data and settings of the training, by name.
+        architecture: properties of the encoder, by name.
+        training: data and settings of the training, by name.
         answers: whether the model predicts an antecedent.
     """
 
@@ -83,7 +84,7 @@ def corpus_card(
     columns: Mapping[str, str],
     counts: Sequence[Mapping[str, object]],
 ) -> str:
-    """Return the dataset card of a corpus as Markdown, with metadata on the file of each split for `datasets`.
+    """Return the dataset card of a corpus as Markdown, with metadata for the library `datasets` on each split's file.
 
     Args:
         settings: settings of the corpus, keyed by name; the value of "data" is the name of the corpus, such as "gap".

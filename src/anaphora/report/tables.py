@@ -170,7 +170,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
 def every_table(evidence: Evidence) -> dict[str, list[Row]]:
     """Return tables of a run's results for CSV files, keyed by name; a table without measurements has no rows.
 
-    There are no tables of the main scores (`languages`), `strata`, `levels` and `pronoun_specificity`.
+    The results `languages` (the main scores), `strata`, `levels` and `pronoun_specificity` are left out.
     """
     return {
         "significance": list(_group_rows(evidence.significance)),

@@ -191,7 +191,7 @@ def _open_font(file: Path) -> Any:
 
 @lru_cache(maxsize=len(_FONT_FILES))
 def _narrow_glyphs(file: Path) -> dict[str, str]:
-    """Map full-width glyphs of a font to their half-width or, if there is none, proportional glyphs."""
+    """Map each full-width glyph of a font to its half-width glyph, or else to its proportional glyph."""
     table = _open_font(file)["GSUB"].table
     replaced: dict[str, str] = {}
     for tag in ("pwid", "hwid"):

@@ -183,7 +183,7 @@ _WIDEST = 9.4
 class HeadGrid:
     """Grid of the candidate accuracies of all heads of one model, (L, H), with a heading (`name`) and a note.
 
-    The chosen head is framed, a layer without attention (NaN) is hatched.
+    The chosen head is framed, and layers without attention (NaN) are hatched.
     """
 
     name: str

@@ -153,7 +153,7 @@ def scale_width(label: str) -> float:
 
 
 def role_frame(left: float, bottom: float, width: float, height: float, role: str, line: float) -> Rectangle:
-    """Return a frame in the colour of a role; `line` is the line width in points."""
+    """Return a frame in the colour of a word's role; `line` is the line width in points."""
     return Rectangle(
         (left, bottom), width, height, fill=False, edgecolor=ROLE_COLOURS[role], linewidth=line, clip_on=False,
         zorder=4, linestyle=(0, (1.6, 0.8)) if "candidate" in role else "-",
@@ -182,7 +182,7 @@ def tick_style(rank: int) -> dict[str, Any]:
 
 
 def spread_labels(heights: list[float], gap: float, low: float, high: float) -> list[float]:
-    """Return label positions, moved so that they are at least `gap` apart within [low, high] in the same order."""
+    """Move label positions apart to distances of at least `gap`, within [low, high] and in the same order."""
     order = sorted(range(len(heights)), key=heights.__getitem__)
     moved = dict(zip(order, sorted(heights), strict=True))
     for _round in range(50):

@@ -1,8 +1,8 @@
 """Style of all figures: fonts with sizes in points, widths in inches, and colours.
 
-Each role has one colour in all figures, distinguishable with protanopia, deuteranopia and tritanopia. Both colour maps
-change lightness in equal steps in OKLab (Ottosson 2020), from near white to dark; the diverging one does so on both
-sides of chance.
+Each role of a word has the same colour in all figures. The colours can be distinguished with protanopia, deuteranopia
+and tritanopia. Both colour maps change lightness in equal steps in OKLab (Ottosson 2020), from near white to dark; the
+diverging one does so on both sides of chance.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TINY = 6.5
 
 
 def _ramp(hue: float, chroma: float, steps: int) -> NDArray[np.float64]:
-    """Return sRGB colours in [0, 1], (steps, 3), from near white to dark, of one OKLab hue in degrees.
+    """Return colours of one OKLab hue (in degrees), from near white to dark, as sRGB in [0, 1], (steps, 3).
 
     `chroma` is the largest OKLab chroma.
     """

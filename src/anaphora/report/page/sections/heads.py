@@ -244,8 +244,8 @@ def _role_numbers(roles: HeadRoles) -> str:
 def _examples_section(run: ReportRun) -> Section:
     """Return the section of example sentences, grouped by whether the head and the model pick the antecedent.
 
-    Each group has at most `_MOST` sentences per language. A sentence that the page's interactive view of attention maps
-    shows has a link to this view.
+    Each group has at most `_MOST` sentences per language. Sentences in the page's interactive view
+    of attention maps are linked to it.
     """
     elements: list[PageElement] = []
     languages = dict.fromkeys(sentence["language"] for sentence in run.sentences)

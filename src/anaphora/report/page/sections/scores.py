@@ -279,7 +279,7 @@ def _factor_row(
 def _worst_templates(evidence: Evidence, language: str) -> list[dict[str, str]]:
     """Return one table row for each of the templates with the lowest candidate accuracy, the lowest first.
 
-    Without accuracies by template, the only row is for the worst template that is stored with the language's scores.
+    Without accuracies by template, there is one row: the worst template stored with the scores of the language.
     """
     cells = (evidence.factors or {}).get("template", {}).get(language, ())
     known = sorted(
