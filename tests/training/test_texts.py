@@ -17,7 +17,7 @@ from anaphora.runs.directory import RunFiles, load, training_record
 from anaphora.settings.model.prediction import Label
 from anaphora.settings.run import Config
 from anaphora.training.module import TrainingModule
-from anaphora.training.reuse import finish_training
+from anaphora.training.reuse import finish_training, load_or_train
 from anaphora.training.run import train
 
 NAMES, VERBS, PLACES = ("Anna", "Tom", "Mary"), ("walked", "talked", "jumped"), ("in the garden", "on the bridge")
@@ -148,6 +148,15 @@ def test_a_repeated_job_finds_its_run_though_the_data_named_the_labels(
     assert [stage.rpartition(": ")[2] for stage in stages] == ["training", "finished; its weights are re-used"]
     with pytest.raises(UserError, match="holds a run with other settings"):
         finish_training(classifying(settings, reviews, tmp_path, "task.prediction.labels=[poor,good]"), "stop")
+    moved = tmp_path / "moved" / reviews.name
+    moved.parent.mkdir()
+    moved.write_bytes(reviews.read_bytes())
+    config = classifying(settings, moved, tmp_path)
+    assert load_or_train(config, "choose another name=", stages.append).config.data == config.data
+    assert stages[-1].endswith("re-used")
+    moved.write_text(moved.read_text(encoding="utf-8").replace("went", "ran"), encoding="utf-8")
+    with pytest.raises(UserError, match="no longer gives the training items"):
+        finish_training(config, "choose another name=")
 
 
 def test_shuffled_labels_are_a_control_of_texts_too(settings: Settings, reviews: Path, tmp_path: Path) -> None:

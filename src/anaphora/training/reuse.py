@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,22 +14,27 @@ from anaphora.base.translation import _
 from anaphora.runs.directory import Run, RunFiles, load, tidy, training_record
 from anaphora.settings.data import ExternalCorpus
 from anaphora.settings.run import Config, read_config, same_settings
+from anaphora.settings.typed import PATHS
 
 
 def load_or_train(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Run:
     """Load the finished run with these settings, after training or resuming the run if necessary.
 
+    If its data were moved, the settings of the returned run have the new paths.
+
     Raises:
         UserError: the errors of `finish_training` and `load`.
     """
-    return load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
+    run = load(finish_training(config, advice, report), evaluation_device(config.trainer.device))
+    return replace(run, config=replace(run.config, data=config.data))
 
 
 def finish_training(config: Config, advice: str, report: Callable[[str], None] | None = None) -> Path:
     """Return the directory of a finished run with these settings, after training or resuming the run if necessary.
 
     `advice` ends the error message about a directory that holds a run with other settings. `report` receives a line
-    saying whether the run is reused, resumed or trained; by default the line is printed.
+    saying whether the run is reused, resumed or trained; by default the line is printed. Data of a finished run are
+    known by the digest of its training items, wherever they are now.
 
     Raises:
         UserError: `config.resume` is set; the directory holds a run that diverged, or a run with other settings or
@@ -41,14 +46,18 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     directory = Path(config.output) / config.name
     layout = RunFiles(directory)
     report = report or partial(console.print, soft_wrap=True)
-    if layout.config.exists() and not same_settings(read_config(layout.config), config):
-        raise UserError(f"{directory} holds a run with other settings; {advice}")
+    # A built-in corpus is fully determined by its settings.
+    has_digest = layout.weights.exists() and isinstance(config.data, ExternalCorpus)
+    has_digest = has_digest and bool(training_record(directory).get("training_examples"))
+    if layout.config.exists():
+        stored = read_config(layout.config)
+        if not same_settings(_with_paths_of(config, stored) if has_digest else stored, config):
+            raise UserError(f"{directory} holds a run with other settings; {advice}")
     if layout.weights.exists():
         # Its weights are the best before divergence and must not pass for those of a complete training.
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
-        # A built-in corpus is fully determined by its settings.
-        if isinstance(config.data, ExternalCorpus) and training_record(directory).get("training_examples"):
+        if has_digest:
             from anaphora.runs.items import read_training_corpus
 
             read_training_corpus(directory, config.data)
@@ -65,6 +74,14 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         report(_("{run}: training").format(run=directory))
         train(config)
     return directory
+
+
+def _with_paths_of(config: Config, stored: Config) -> Config:
+    """Return the stored settings with the data paths of `config`, or unchanged if these are data of another kind."""
+    if type(stored.data) is not type(config.data):
+        return stored
+    names = [one.name for one in fields(config.data) if f"data.{one.name}" in PATHS]
+    return replace(stored, data=replace(stored.data, **{name: getattr(config.data, name) for name in names}))
 
 
 def objective(directory: Path, name: str) -> float:
