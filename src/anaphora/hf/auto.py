@@ -84,8 +84,8 @@ class AnaphoraModel(PreTrainedModel):
                 second sequence (setting `model.second_sequence`).
             output_attentions: whether to return the attention weights of each layer, (B, H, T, T), before dropout.
             output_hidden_states: whether to return the input of each layer and the final states, (B, T, W) each.
-            return_dict: whether to return a `BaseModelOutput` instead of a tuple. For each of
-                the last three arguments, None stands for the value in the configuration.
+            return_dict: whether to return a `BaseModelOutput` instead of a tuple. For this
+                and the two arguments before it, None stands for the value in the configuration.
 
         Raises:
             UserError: `pronoun_mask` is needed and missing, a text is longer than `model.position.max_length`, or maps

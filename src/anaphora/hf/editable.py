@@ -40,8 +40,8 @@ class EditableModel:
     def alone(self) -> bool:
         """Return whether each text must run in a batch of one.
 
-        Padding or other texts may change the maps of some models. In models that cannot use this package's attention
-        function (`interface`), padding may also change which tokens sparse attention selects.
+        Padding or other texts may change the maps of some models. This is assumed of all models that cannot use the
+        attention function of `interface`, since their attention may be sparse and may select other tokens.
         """
         return self.model.reading.alone or self.model.reading.implementation != interface.NAME
 
@@ -93,7 +93,7 @@ class EditableModel:
 
 
 def _logits(output: Any) -> Tensor:
-    """Return the logits over the vocabulary; in the output, a mixture-of-experts loss may precede them."""
+    """Return the logits over the vocabulary, which are not always the first field of the output."""
     logits: Tensor = output.logits if hasattr(output, "logits") else output.prediction_logits
     return logits
 

@@ -282,8 +282,8 @@ def _cached(place: str, name: str, offline: bool) -> Path | None:
 def _class_of(transformers: Any, config: Any) -> Any:
     """Return the class that loads a stored model: an Auto class, or a class that config.json names.
 
-    `AutoModel` has no class for some models, such as SiglipTextModel. For others, such as DPRContextEncoder, its class
-    expects another prefix in the names of the weights.
+    Two cases need the class that config.json names. `AutoModel` has no class for the family, as for SiglipTextModel, or
+    `AutoModel` loads a class that expects another prefix in the names of the weights, as for DPRContextEncoder.
     """
     names: Any = import_module("transformers.models.auto.modeling_auto")
     architectures = config.architectures or ()
@@ -316,7 +316,7 @@ def has_output_layer(model: PreTrainedModel) -> bool:
 
 
 def predicts_by(model: PreTrainedModel, automatic: str) -> bool:
-    """Return whether the Auto class called `automatic`, such as "AutoModelForMaskedLM", loads models of this class."""
+    """Return whether a model is of a class that the Auto class `automatic`, such as "AutoModelForMaskedLM", loads."""
     return type(model).__name__ in _class_names()[automatic]
 
 

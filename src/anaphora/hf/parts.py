@@ -64,7 +64,7 @@ def takes_types(part: nn.Module) -> bool:
 
 
 def _encoder_part(whole: PreTrainedModel, encoder: nn.Module) -> PreTrainedModel:
-    """Return a `PreTrainedModel` that wraps an encoder of another class."""
+    """Wrap an encoder that is not a `PreTrainedModel` in a `PreTrainedModel`."""
     from transformers import PreTrainedModel
 
     class_of_whole: Any = type(whole)

@@ -49,10 +49,10 @@ def attend(
 
 
 def _slow_when_fused(query: Tensor, key: Tensor) -> bool:
-    """Return whether torch's fused attention is slower than separate products: in bfloat16 on the CPU, up to 256 keys.
+    """Return whether torch's fused attention is slower than two matrix products and a softmax.
 
-    Its forward and backward passes then take two to eight times as long as two matrix products and a softmax. For 512
-    keys, both take equally long.
+    In bfloat16 on the CPU, its forward and backward passes take two to eight times as long for up to 256 keys, and
+    equally long for 512 keys.
     """
     if query.device.type != "cpu" or key.shape[-2] > 256:
         return False

@@ -45,7 +45,7 @@ def faster_products() -> contextlib.AbstractContextManager[object]:
 
 
 class _Products(TorchFunctionMode):
-    """Torch function mode that redirects `torch.nn.functional.linear` to `linear` if all arguments are positional."""
+    """Torch function mode that runs this module's `linear` in place of that of torch, unless called with keywords."""
 
     def __torch_function__(
         self, function: Any, types: Any, arguments: tuple[Any, ...] = (), options: Mapping[str, Any] | None = None

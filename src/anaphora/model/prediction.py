@@ -262,7 +262,7 @@ class Pair(PredictionHead):
 
     @staticmethod
     def _log_masses(output: EncoderOutput, batch: Batch) -> Tensor:
-        """Return 2 + log10(mass), where mass >= 1e-6 is a head's attention mass on a candidate: (N, M, L * H)."""
+        """Return 2 + log10 of each head's attention mass on each candidate, clamped at 1e-6: (N, M, L * H)."""
         assert output.rows is not None
         masses = torch.cat([candidate_masses(layer, batch) for layer in output.rows], dim=1)  # (N, L * H, M)
         return masses.transpose(1, 2).clamp(min=1e-6).log10() + 2

@@ -90,7 +90,7 @@ class ValidationCheckpoint(lightning.Callback):
     """Callback that records validations, writes the best weights and a checkpoint, and does early stopping.
 
     All files are written atomically, so a killed run resumes from its last validation. Only rank 0 validates and
-    writes, but every rank stores the metrics of the validations, so that all ranks decide alike.
+    writes, but every rank stores the metrics of the validations, so that all ranks make the same decisions.
 
     Attributes:
         validations: training step and metrics of each validation.

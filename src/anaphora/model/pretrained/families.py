@@ -170,8 +170,8 @@ def check_no_adapter(path: Path | None, place: str, title: str) -> None:
         title: beginning of the error message.
 
     Raises:
-        UserError: the file exists. The message explains how to merge the adapter into its base model, which must have
-            the class of the adapted model, since peft otherwise ignores the adapter's weights.
+        UserError: the file exists. The message explains how to merge the adapter into its base model. The base model
+            must be loaded with the class that was adapted; with another class, peft ignores the adapter's weights.
     """
     if path is None or not path.exists():
         return

@@ -149,8 +149,8 @@ def head_maps_image(record: AttentionRecord, maps: NDArray[np.float32], step: in
 class _ImageSheet:
     """White canvas for an image of a sentence.
 
-    At the top are a heading and the sentence, with pronoun, antecedent and distractors in different colours, at the
-    bottom a colour scale for attention weights.
+    At the top are a heading and the sentence, with pronoun, antecedent and distractors in different colours. At the
+    bottom is a colour scale for attention weights.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ def _sentence_lines(example: Example, width: int) -> list[list[tuple[str, str | 
 def _draw_text(
     draw: ImageDraw.ImageDraw, at: tuple[int, int], text: str, size: int, colour: str, height: str, bold: bool
 ) -> None:
-    """Draw text that starts at a point; `height` is the second letter of a Pillow anchor, for the vertical position."""
+    """Draw text that starts at a point; `height` is the vertical (second) letter of a Pillow text anchor."""
     across, level = at
     for run, file in _font_runs(text, bold):
         font = _font(file, size)

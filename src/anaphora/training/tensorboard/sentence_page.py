@@ -149,8 +149,8 @@ def readable_sentences(tokenizer: Tokenizer, has_word_tokens: bool) -> EncodedSp
     """Encode the four sentences in the language of the interface (English or Chinese).
 
     If the vocabulary lacks words of these sentences, the sentences of the other language are encoded; if it lacks words
-    of both, the result is None. A vocabulary of whole words (`has_word_tokens`) lacks each English word that it splits:
-    the model has not been trained on such spellings.
+    of both, the result is None. If the vocabulary consists of words (`has_word_tokens`), an English word that it splits
+    counts as lacking, since the model was not trained on the word.
     """
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
