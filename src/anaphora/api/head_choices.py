@@ -198,6 +198,6 @@ def _name_masses(model: AnyModel, examples: Sequence[Example]) -> Masses:
 
 
 def _decide(masses: Masses, threshold: float = -np.inf) -> gap.Decisions:
-    """Accept the name with the larger weight if this weight is at least the threshold, (N, 2) -> (N, 2)."""
+    """Accept an item's name with the larger weight if this weight reaches the threshold: (N, 2) -> (N, 2)."""
     top, names, _right = gap.strongest_names(masses[..., None], np.zeros(masses.shape, dtype=np.bool_))
     return names[..., 0] * (top >= threshold)

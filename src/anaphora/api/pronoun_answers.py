@@ -69,7 +69,7 @@ class PronounAnswer:
         none_of_them: probability of "none of them"; 0 if the model cannot give this answer.
         unread: substrings of the text outside the model's vocabulary; if they include the pronoun or a candidate, the
             probabilities mean little.
-        foreign: words that are not single tokens of a run, if the text seems to be neither English nor Chinese.
+        foreign: words that a run's tokenizer splits or does not know, if the text seems neither English nor Chinese.
     """
 
     text: str
@@ -115,11 +115,11 @@ def answers(
 ) -> list[PronounAnswer]:
     """Return a model's probability for each candidate of each given pronoun.
 
-    The probabilities for a pronoun, including "none of them", sum to 1. For a run whose prediction head scores
+    The probabilities for a pronoun, including "none of them", sum to 1. If the prediction head of a run scores
     candidates, they are the softmax of these scores, calibrated if the run's `calibration.json` has a temperature for
-    the language of the text. For a run without such a head that was trained on masked tokens, and for a `transformers`
-    language model, each candidate replaces the pronoun (in a decoder, it completes a prompt after the text); the
-    probabilities are the softmax of the candidates' mean log-probability per token.
+    the language of the text. Otherwise, they are the softmax of the candidates' mean log-probability per token in a
+    language model: a `transformers` model, or a run trained on masked tokens. Each candidate replaces the pronoun; in a
+    decoder, it completes a prompt after the text.
 
     Args:
         model: the model, as in `anaphora.attention`.

@@ -186,7 +186,7 @@ def is_right_to_left(words: Iterable[str]) -> bool:
 
 
 def lines_within(text: str, limit: float, width: Callable[[str], float]) -> list[str]:
-    """Wrap a text at spaces or between Chinese characters; `width` measures a line, and `limit` is its maximum."""
+    """Wrap a text at spaces or between Chinese characters into lines of at most `limit`, as measured by `width`."""
     lines = [""]
     for part in _UNBREAKABLE.findall(text):
         if lines[-1] and width((lines[-1] + part).rstrip()) > limit:

@@ -98,7 +98,7 @@ def scoreboard_section(run: ReportRun) -> Section:
 
 
 def _shown_intervals(ends: ScoreIntervals) -> tuple[Interval | None, ...]:
-    """Return the intervals of a group of items that the table of main scores shows."""
+    """Return the intervals that the table of main scores shows for a group of items."""
     return ends.task_accuracy, ends.candidate_accuracy, ends.quad_accuracy, ends.open_accuracy, ends.antecedent_mass
 
 
