@@ -276,7 +276,7 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 def _first_position(rows: Tensor, count: int) -> int | None:
     """Return the first row that a text uses in a position-embedding table; None for any other embedding table.
 
-    `rows` are the row indices that the model looks up for a text of `count` tokens; positions are consecutive indices.
+    `rows` are the row indices that the model looks up for a text of `count` tokens; position indices are consecutive.
     """
     if not rows.dim() or rows.shape[-1] < count:
         return None

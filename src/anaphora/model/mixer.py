@@ -97,7 +97,7 @@ class Mixer(nn.Module):
         return self.mix(query, key, value, context).flatten(0, 1)[needed]
 
     def finish(self, mixed: Tensor) -> Tensor:
-        """Apply the output projection to the concatenated heads, (..., W) -> (..., W); no change in this class."""
+        """Apply the output projection to the concatenated heads, (..., W) -> (..., W); in this class, the identity."""
         return mixed
 
 

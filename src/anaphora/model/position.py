@@ -128,8 +128,8 @@ class Alibi(Position):
 class T5Relative(Position):
     """Trained bias for each distance bucket and head, Raffel et al. 2020, section 2.1, bidirectional.
 
-    Keys before and after the query have half of the buckets each. Half of those hold one distance each; the others hold
-    ranges of distances up to `max_distance`, equally wide on a logarithmic scale. All layers share the table of biases.
+    Keys before and keys after the query have separate buckets. Half of the buckets hold one distance each; the others
+    hold ranges of distances up to `max_distance`, equally wide on a logarithmic scale. All layers share the biases.
     """
 
     def __init__(self, heads: int, buckets: int, max_distance: int) -> None:

@@ -33,8 +33,8 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     """Return the directory of a finished run with these settings, after training or resuming the run if necessary.
 
     `advice` ends the error message about a directory that holds a run with other settings. `report` receives a line
-    saying whether the run is reused, resumed or trained; by default the line is printed. Data of a finished run are
-    known by the digest of its training items, wherever they are now.
+    saying whether the run is reused, resumed or trained; by default, the line is printed. The data
+    of a finished run may have moved: a digest of the training items is compared, not the path.
 
     Raises:
         UserError: `config.resume` is set; the directory holds a run that diverged, or a run with other settings or
@@ -77,7 +77,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 
 
 def _with_paths_of(config: Config, stored: Config) -> Config:
-    """Return the stored settings with the data paths of `config`, or unchanged if these are data of another kind."""
+    """Return stored settings with the data paths of `config`, but unchanged if the classes of data settings differ."""
     if type(stored.data) is not type(config.data):
         return stored
     names = [one.name for one in fields(config.data) if f"data.{one.name}" in PATHS]

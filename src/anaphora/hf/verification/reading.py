@@ -66,7 +66,7 @@ def tokens_with_sink(tokens: TokenizedText) -> TokenizedText:
 
 
 def all_layers(weights: Tensor, reading: MapReading) -> Tensor:
-    """Complete attention weights by the attention sink, if there is one, and by zeros in layers without attention.
+    """Complete attention weights: add the attention sink, if there is one, and zeros for layers without attention.
 
     Layers after the last layer with attention are not added. The weights are those of all queries, (L, H, T, T), or of
     one query, (L, H, T).
