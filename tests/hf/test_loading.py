@@ -131,7 +131,13 @@ def test_prompts_of_an_encoder_that_nothing_reads_are_refused(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("position_embedding_type", "relative_key"), ("alibi", True), ("rope_scaling", {"type": "x"}), ("qk_norm", True)],
+    [
+        ("position_embedding_type", "relative_key"),
+        ("alibi", True),
+        ("rope_scaling", {"type": "x"}),
+        ("qk_norm", True),
+        ("attention_multiplier", 0.5),
+    ],
 )
 def test_a_key_that_changes_attention_and_is_ignored_is_refused(key: str, value: object, model: Path) -> None:
     change_config(model, **{key: value})

@@ -24,7 +24,8 @@ BUFFER = re.compile(r"(^|[._])(position_ids|token_type_ids|inv_freq|masked_bias|
 _ACTS_ON_ATTENTION = re.compile(
     r"position_embedding_type|(use_)?alibi|rotary|(use_)?rotary_\w+|rope_(scaling|parameters)|is_causal"
     r"|use_bidirectional_attention|sliding_window|(use_)?qk_(layer)?norm|attn_logit_softcapping|relative_attention"
-    r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?"
+    r"|attention_type|scale_attn_by_inverse_layer_idx|attention_sinks?|attention_multiplier|query_pre_attn_scalar"
+    r"|clip_qkv|no_rope_layers|attention_chunk_size"
 )
 """Pattern of the keys of config.json that change how attention is computed."""
 _WITHOUT_EFFECT: tuple[object, ...] = (None, False, "", "absolute", "original_full", "full", 0, [], {})
