@@ -1,8 +1,8 @@
 """Attention function that a model of `transformers` uses while its attention maps are read.
 
-Models in transformers 5 take their attention function from a registry (`AttentionInterface`). This one computes
-attention as the encoder of this package does, and records the weights that an active `AttentionTap` requests. In
-shapes, B is the number of texts, T of tokens, H of heads, Q of queries and D of features per head.
+Models in transformers 5 take their attention function from a registry (`AttentionInterface`). This function
+computes attention as the encoder of this package does, and records the weights that an active `AttentionTap` requests.
+In shapes, B is the number of texts, T of tokens, H of heads, Q of queries and D of features per head.
 """
 
 from __future__ import annotations

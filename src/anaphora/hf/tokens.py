@@ -274,9 +274,9 @@ def _positions(part: PreTrainedModel, ids: list[int], name: str) -> list[int]:
 
 
 def _first_position(rows: Tensor, count: int) -> int | None:
-    """Return the first row that a text uses in a position-embedding table; None for any other embedding table.
+    """Return the first row that a text uses in an embedding table of positions; None for any other embedding table.
 
-    `rows` are the row indices that the model looks up for a text of `count` tokens; position indices are consecutive.
+    A table of positions is recognised by `rows`: the row indices for a text of `count` tokens are consecutive.
     """
     if not rows.dim() or rows.shape[-1] < count:
         return None

@@ -62,12 +62,11 @@ PARTS = ("answer", "minimal_pair_contrast", "masked_lm", "own_token", "supervisi
 def share_of_rank(batch: Batch, rank: int, ranks: int) -> BatchShare:
     """Return the rows of a batch that are assigned to one rank.
 
-    A rank without rows gets the first row (or minimal pair) with weight 0, since every rank must compute gradients.
+    A rank without rows gets the first row (or minimal pair) with weight 0, so that every rank has gradients to reduce.
     """
     share = take_share(batch, rank, ranks)
     weights = _part_counts(share) * ranks / _part_counts(batch).clamp(min=1)
     if not len(share.ids):
-        # Every rank computes all gradients, since the reduction needs them from all ranks.
         share = take_share(batch, 0, len(batch.ids))
     return BatchShare(**vars(share), weights=weights, tokens=torch.tensor(batch.real_tokens))
 
@@ -180,7 +179,7 @@ def take_rows(batch: Batch, rows: Tensor) -> Batch:
     new_items = _new_numbers(items, len(batch.items))
 
     def moved(positions: Tensor) -> Tensor:
-        """Convert positions in the flattened batch to positions in the flattened new batch; -1 in rows left out."""
+        """Convert positions in the flattened batch to positions in the new one; -1 if the row is left out."""
         row = new_rows[positions // length]
         return torch.where(row < 0, -1, row * length + positions % length)
 

@@ -1,7 +1,7 @@
 """Distributed training: start, synchronisation and end of the processes (ranks) of a run.
 
-Each rank processes some rows of the batches of a single process (`training/losses.py`); torch's DistributedDataParallel
-averages the gradients. Only rank 0 writes files.
+Each rank processes some rows of every batch (`training/losses.py`), and torch's DistributedDataParallel averages the
+gradients. Only rank 0 writes files.
 """
 
 from __future__ import annotations

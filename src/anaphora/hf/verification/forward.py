@@ -125,7 +125,7 @@ class Snapshot:
             attributes.restore()
 
     def alteration(self) -> str | None:
-        """Return the name of a child module, or of a string or Boolean attribute, that has changed; None if none has.
+        """Return the name of a changed child module, or of a changed string or Boolean attribute; None without changes.
 
         Attributes that `reading_mode` sets, and attributes of other types, which may be caches, are not compared.
         """
