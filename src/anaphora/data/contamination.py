@@ -1,8 +1,8 @@
 """Detection of contamination: training texts that share eight consecutive words with evaluation data.
 
 Words are lower-cased, punctuation is ignored, and each Chinese character counts as a word. How an evaluation file is
-divided into texts depends on its format: strings in JSON and Parquet, elements below the root in XML, sentences in
-CoNLL-2012 and CoNLL-U, and lines in all other files.
+divided into texts depends on its format: strings and lists of words in JSON and Parquet, elements below the root in
+XML, sentences in CoNLL-2012 and CoNLL-U, and lines in all other files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NGRAM_LENGTH = 8  # number of consecutive words that a training text must not sh
 
 _WORD = re.compile(rf"[{CHINESE_RANGES}]|[^\W_{CHINESE_RANGES}]+")
 _CONLL = ".conll"
-_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", _CONLL, ".conllu", ".tokens", ".xml", ".parquet")
+_SUFFIXES = (".txt", ".tsv", ".csv", ".json", ".jsonl", ".jsonlines", _CONLL, ".conllu", ".tokens", ".xml", ".parquet")
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _PARAGRAPHS_PER_CALL = 20_000  # number of paragraphs hashed at a time
 _FIRST_BITS = 24
@@ -136,7 +136,7 @@ def evaluation_texts(path: Path) -> Iterator[str]:
         UserError: the file cannot be read or is not in the format of its suffix.
     """
     match _suffix(path):
-        case ".json" | ".jsonl":
+        case ".json" | ".jsonl" | ".jsonlines":
             yield from chain.from_iterable(map(_strings, _json(path)))
         case ".parquet":
             yield from chain.from_iterable(_strings(row) for _, row in parquet_rows(path))
@@ -175,7 +175,10 @@ def _json(path: Path) -> list[Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Yield all strings in a JSON value, at any depth, in order, without the keys of objects."""
+    """Yield all strings in a JSON value, at any depth, in order, without the keys of objects; join the words of a list.
+
+    A list of strings without spaces, such as the words of a document with clusters, is a single text.
+    """
     waiting = [value]
     while waiting:
         match waiting.pop():
@@ -183,5 +186,7 @@ def _strings(value: Any) -> Iterator[str]:
                 yield text
             case dict(entries):
                 waiting += reversed(entries.values())
+            case list(entries) if all(isinstance(one, str) and len(one.split()) <= 1 for one in entries):
+                yield " ".join(entries)
             case list(entries):
                 waiting += reversed(entries)

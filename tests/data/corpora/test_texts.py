@@ -251,6 +251,8 @@ def conllu(words: list[str], more: str = "_") -> str:
         ("a.conll", conll2012(["She", "saw", "it", ".", *EIGHT.split()])),
         ("a.conllu", conllu(EIGHT.split())),
         ("a.conllu", conllu(list("他说今天下午三点"), "SpaceAfter=No")),
+        ("a.jsonl", json.dumps({"sentences": [["She", "saw", "it", "."], EIGHT.split()], "clusters": [[[0, 0]]]})),
+        ("a.jsonlines", json.dumps({"cased_words": list("他说今天下午三点"), "span_clusters": []})),
         ("a.conllu", f"#text = {EIGHT}\n{conllu(['not', 'this'])}"),
         (
             "a.conllu",
