@@ -399,6 +399,7 @@ def test_a_comparison_tells_which_rows_are_not_of_the_same_items_in_all_runs(
     spreads = compare_runs([evidence, fewer])
     print_comparison(spreads)
     printed = capsys.readouterr().out
+    assert "…" not in printed  # no number or heading is cut off, however wide the terminal is
     items = evidence.languages["en"].items
     assert f"English: the runs were scored on different items, 3 to {items} of them" in printed
     assert "Chinese: the row is of 1 of the 2 runs; the others have no such items" in printed

@@ -130,7 +130,8 @@ def parse_json(
                 raise UserError(f"{where}: it has a NUL character (\\u0000), which no text has")
     except json.JSONDecodeError as error:
         place = f"{where}, line {error.lineno}" if of_file else where
-        raise UserError(f"{place}: not JSON: {error.msg} at column {error.colno}") from None
+        problem = error.msg.removesuffix(" at")  # "Unterminated string starting at"
+        raise UserError(f"{place}: not JSON: {problem} at column {error.colno}") from None
     except RecursionError:
         raise UserError(f"{where}: the JSON is nested too deeply") from None
     except UnicodeEncodeError:

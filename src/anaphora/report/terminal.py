@@ -75,7 +75,7 @@ def _print_group_verdict(group: str, verdict: Verdict) -> None:
 @in_language_of_messages
 def print_headline(evidence: Evidence) -> None:
     """Print the main scores as tables and in words, the worst template per language, and counts of omitted items."""
-    console.print(headline_table(evidence))
+    print_table(headline_table(evidence))
     for table in (level_table(evidence), one_head_table(evidence), specificity_table(evidence)):
         print_text_table(table)
     if evidence.languages:
@@ -154,7 +154,7 @@ def _controls_table(run: str, split: str, measured: Mapping[str, Control]) -> Ta
 @in_language_of_messages
 def print_comparison(rows: Sequence[GroupSpread]) -> None:
     """Print the spread of each measure over runs, with notes on languages or cues whose items differ between runs."""
-    console.print(_comparison_table(rows))
+    print_table(_comparison_table(rows))
     whole = max(row.runs for row in rows)
     for row in rows:
         group = group_label(row.language, row.kind)
@@ -183,9 +183,10 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
 
 
 def _comparison_table(rows: Sequence[GroupSpread]) -> Table:
-    """Return a table of median and range of each measure over runs, in %, at most 100 characters wide."""
+    """Return a table of median and range of each measure over runs, in %."""
     title = _("median (lowest to highest) over {runs:run|runs}, shares in %").format(runs=max(row.runs for row in rows))
-    table = headed_table(title, [""], short_measure_names().values(), no_wrap=True, padding=(0, 0), pad_edge=False)
+    headings = map(_heading, short_measure_names().values())
+    table = headed_table(title, [""], headings, no_wrap=True, padding=(0, 0), pad_edge=False)
     for row in rows:
         name = language_name(row.language) if row.kind == "all" else f" {kind_names()[row.kind]}"
         table.add_row(name, *(_spread_text(row, measure) for measure in short_measure_names()))
@@ -201,12 +202,16 @@ def _spread_text(row: GroupSpread, measure: str) -> str:
     return f"{format_percent(spread.median)} ({format_percent(spread.lowest)}-{format_percent(spread.highest)})"
 
 
+def _heading(name: str) -> str:
+    """Wrap the heading of a `no_wrap` column, which rich does not wrap."""
+    return textwrap.fill(name, _HEADING_WIDTH, break_long_words=False)
+
+
 def print_text_table(table: TableElement) -> None:
     """Print a table with text left-aligned and numbers right-aligned; print nothing if it has no rows."""
     if not table.rows:
         return
-    # Headings are wrapped here, since rich wraps no heading of a `no_wrap` column.
-    headings = [textwrap.fill(name, _HEADING_WIDTH, break_long_words=False) for name in table.columns]
+    headings = list(map(_heading, table.columns))
     texts, numbers = headings[: table.texts], headings[table.texts :]
     spacing = {"padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
     printed = headed_table(table.title, texts, numbers, no_wrap=True, title_style="bold", **spacing)

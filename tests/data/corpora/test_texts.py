@@ -329,6 +329,7 @@ def test_contaminated_paragraphs_are_dropped_and_counted_and_the_rest_of_the_doc
         ("a.json", '{"a"\n}', "a.json, line 2: not JSON: Expecting ':' delimiter at column 1"),
         ("a.jsonl", '{"a": "b"}\n\n{"a" "b"}\n', "a.jsonl, line 3: not JSON: Expecting ':' delimiter at column 6"),
         ("a.json", "\n", "a.json, line 1: not JSON: Expecting value at column 1"),
+        ("a.json", '{"a": "b', "a.json, line 1: not JSON: Unterminated string starting at column 7"),
         ("a.json", "[" * 100_000, "a.json: the JSON is nested too deeply"),
         ("a.json", "9" * 5000, "a.json: the JSON cannot be read"),
         ("a.xml", "<a>", "a.xml: not XML"),
