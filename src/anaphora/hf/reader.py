@@ -168,7 +168,7 @@ class TransformersModel:
     ) -> Iterator[tuple[int, AttentionRecord]]:
         """Yield the index of each example, and the attention rows of the example's pronoun.
 
-        Texts of similar length share a forward pass, so that the order differs from that of `examples`.
+        Texts of similar length share a forward pass, so examples are not yielded in the given order.
 
         Args:
             examples: examples in any order; examples with the same text share a forward pass.

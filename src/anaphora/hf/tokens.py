@@ -147,7 +147,7 @@ def _visible_name(token: str) -> str:
 
 
 def _with_marks(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Extend each span by the following combining marks and composing characters that are in no other span.
+    """Extend each span by the combining marks and composing characters after it that are in no other span.
 
     Tokenizers that compose letters and accents, or drop marks, report only the letter. Marks are found by their Unicode
     category, because the combining class of many marks, such as vowel signs and variation selectors, is 0. The letters

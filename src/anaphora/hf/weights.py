@@ -285,8 +285,8 @@ def _affects_maps(
 ) -> bool:
     """Return whether a stored tensor that the model has not loaded is a weight that affects the attention maps.
 
-    Weights of layers, and of embeddings and norms outside layers, do; poolers, output layers and buffers do not. If the
-    text encoder is a submodule of the model, at `place`, its other weights, such as prompts, do too.
+    Layers, embeddings and norms affect the maps; poolers, output layers and buffers do not. If the text encoder is a
+    submodule of the model, at `place`, its other weights, such as prompts, are assumed to affect the maps too.
     """
     tensor = stored.get(key)
     shape = tensor.shape if tensor else ()

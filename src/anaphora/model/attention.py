@@ -234,7 +234,7 @@ def query_rows(query: Tensor, key: Tensor, bias: Tensor, queries: Queries, scale
 
 
 def _indices_within_rows(row: Tensor) -> tuple[Tensor, int]:
-    """Return the index of each query within its batch row, (Q,), and the largest number in one batch row.
+    """Return the index of each query within its batch row, (Q,), and the largest number of queries per row.
 
     `row`, (Q,), holds the batch row of each query, in ascending order.
     """

@@ -191,7 +191,7 @@ class ValidationCheckpoint(lightning.Callback):
             self.remove_checkpoints()
 
     def keep_diverged_weights(self) -> str:
-        """Save the best weights so far as the weights of the run after training has diverged.
+        """After training has diverged, make the best weights the final weights of the run.
 
         No weights are saved if no validation loss has been measured yet or if `validation.keep=last`.
 

@@ -209,7 +209,7 @@ class _Batches:
 def _training_examples(corpus: Corpus, config: Config) -> Sequence[Example]:
     """Return the training examples, followed by copies with exchanged or other names if the settings request them.
 
-    Without copies, and if `trainer.limit_items` is not set, the examples are decoded one by one when they are used.
+    If there are no copies and `trainer.limit_items` is not set, the examples are decoded one by one when they are used.
     """
     copies = config.task.exchanged_names or config.task.other_names
     if not (copies or config.trainer.limit_items) and "train" in corpus.filled_splits:

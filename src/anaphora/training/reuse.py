@@ -1,4 +1,4 @@
-"""Reuse of a finished run with given settings, training if there is none, and the objective of a sweep."""
+"""Reuse or training of a run with given settings, and the objective of a sweep."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _check_moved(claimed: _Claim, items_digest: str) -> None:
 
 
 def _prepare(claimed: _Claim) -> tuple[TrainingData, MinimalPairs | None, Run | None]:
-    """Return the data, the minimal pairs if the loss needs them, and the run that provides any initial weights."""
+    """Return the data, the minimal pairs if the loss needs them, and the run that provides initial weights, if any."""
     config, layout = claimed.config, claimed.layout
     source = None if config.start is None or claimed.checkpoint else load(locate_model(config.start, "start"))
     known = Tokenizer.load(layout.tokenizer) if claimed.resumed else source.tokenizer if source is not None else None

@@ -205,8 +205,8 @@ def _by_hand(weights: Tensor, query: int, point: EditPoint, record: _Recorder, h
 def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: float) -> None:
     """Check the final hidden states of copies of one text, (3L + 1, T, W).
 
-    The first has no edit and must agree with `plain`, the states of the text alone. The three copies for each block, in
-    which the last token is edited, must agree with one another.
+    The first copy has no edit and must agree with `plain`, the states of the text alone. The three copies for each
+    block, in which the last token is edited, must agree with one another.
     """
     blocks = len(states) // 3
     noise, noise_of_last = (rounding * float(part.norm()) for part in (plain, plain[-1]))

@@ -82,7 +82,7 @@ def all_layers(weights: Tensor, reading: MapReading) -> Tensor:
 def with_sink(weights: Tensor, reading: MapReading) -> Tensor:
     """Add the attention sink, if there is one, to attention weights, (L, H, T, T), or (L, H, T) for one query.
 
-    The sink precedes the tokens and attends only to itself. A query's weight on it is 1 minus the sum of its weights.
+    The sink precedes the tokens and attends only to itself. A query's weight on it is 1 minus those on the tokens.
     """
     if not reading.has_sink:
         return weights

@@ -146,9 +146,9 @@ def image_steps(steps: int, every: int, most: int) -> frozenset[int]:
 def select_probes(examples: Sequence[Example], data: EncodedSplit) -> list[tuple[str, int]]:
     """Return TensorBoard tag and item index of the probe sentences, whose attention is drawn during training.
 
-    For each language, up to two short items that count in main results (`Example.is_main`) are selected, evenly
-    spaced in the split, alternating between the kinds of cues of the built-in corpus: set cues such as gender, and role
-    cues such as the voice of the verb.
+    For each language, up to two short items that count in main results (`Example.is_main`) are selected. They are
+    evenly spaced in the split and alternate between the kinds of cues in the built-in corpus: set cues, such as gender,
+    and role cues, such as the voice of the verb.
     """
     probes = []
     short = [

@@ -85,7 +85,7 @@ class SentencePage(lightning.Callback):
 
     The callback draws no random numbers and changes no weights. If a run is resumed, the page still shows the
     validations before the interruption, provided that they were shown in the same language. No page is written if no
-    heads are measured, or if there is no sentence.
+    heads are measured, or if no sentence is suitable.
 
     Args:
         path: path of the page.
@@ -150,7 +150,7 @@ def readable_sentences(tokenizer: Tokenizer, has_word_tokens: bool) -> EncodedSp
 
     If the vocabulary lacks words of these sentences, the sentences of the other language are encoded; if it lacks words
     of both, the result is None. If the vocabulary consists of words (`has_word_tokens`), an English word that it splits
-    counts as lacking, since the model was not trained on the word.
+    counts as missing, since the model was not trained on the word.
     """
     for language in sorted(SENTENCES, key=lambda one: one != interface_language()):
         examples = [example_from_query(*sentence) for sentence in SENTENCES[language]]
