@@ -84,8 +84,8 @@ def is_inside_word(text: str, place: int) -> bool:
     """Return whether a character offset is inside a word or number, like offset 3 of "Berlin".
 
     Word boundaries are next to every character that is not a letter or digit, even a hyphen; between letters and
-    digits; between scripts; and between letters of a script without spaces, because its words are unknown. An offset
-    between a letter and its combining mark is inside the word, except after a Chinese character.
+    digits; between scripts; and between letters of a script written without spaces, which is not segmented into words.
+    An offset between a letter and its combining mark is inside the word, unless the letter is Chinese.
     """
     if not 0 < place < len(text):
         return False

@@ -56,7 +56,7 @@ def spoken_in(language: str) -> Iterator[None]:
 
 
 def in_language_of_messages(write: Callable[P, None]) -> Callable[P, None]:
-    """Decorate a function that prints, so that it prints in the language of the interface and not in that of a page."""
+    """Decorate a function that prints, so that it prints in the interface's language, even while a page is written."""
 
     @functools.wraps(write)
     def written(*arguments: P.args, **named: P.kwargs) -> None:

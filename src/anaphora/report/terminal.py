@@ -203,7 +203,7 @@ def _spread_text(row: GroupSpread, measure: str) -> str:
 
 
 def _heading(name: str) -> str:
-    """Wrap the heading of a `no_wrap` column, which rich does not wrap."""
+    """Wrap a column's heading, since the library rich does not wrap the headings of `no_wrap` columns."""
     return textwrap.fill(name, _HEADING_WIDTH, break_long_words=False)
 
 

@@ -246,7 +246,7 @@ def attention_title(
 
 
 def _tied_title(tied: Sequence[_AttendedUnit], antecedent: _AttendedUnit | None) -> str:
-    """Return the title, with placeholders, for an attention row in which several units have the largest share."""
+    """Return the title, with placeholders, for an attention row in which several words tie for the largest share."""
     if len({unit.name for unit in tied}) == len(tied) == 2:
         if antecedent is None or antecedent in tied:
             return _(

@@ -298,7 +298,7 @@ def _evaluate_split(run: Run, query: Query, splits: Mapping[str, list[Example]])
 def _group_means(evaluation: SplitEvaluation, groups: Iterable[tuple[str, str, NDArray[Any]]]) -> GroupMeasures:
     """Return the mean task accuracy and chance of each group of items.
 
-    With attention, also return the mean candidate accuracy and antecedent mass of the chosen head.
+    If the model has attention, also return the mean candidate accuracy and antecedent mass of the chosen head.
     """
     values = {"task_accuracy": evaluation.correct}
     if evaluation.headline is not None:

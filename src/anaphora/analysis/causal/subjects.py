@@ -126,7 +126,7 @@ class PlacedText(NamedTuple):
     alignment: Sequence[Sequence[int]]  # for each of the item's T tokens, its indices in the text
 
     def shares(self) -> NDArray[np.float32]:
-        """Return a matrix, (T, tokens), that converts attention weights on the item's tokens to weights on this text.
+        """Return a matrix (T, tokens of this text) that maps weights on the T tokens of the item to this text.
 
         Each row sums to 1: a token's weight is divided equally among the tokens of this text aligned with it.
         """

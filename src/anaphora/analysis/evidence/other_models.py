@@ -63,8 +63,8 @@ def evidence_from_records(
         untrained: for each untrained model, records of development examples and of a subset of the evaluated examples.
 
     Returns:
-        The scores and the evidence computed from them. Controls, perturbations, kinds of attention map other than that
-        of the records, and attention from words other than the pronoun are not measured.
+        The scores and the evidence computed from them. Not measured are controls, perturbations, attention from other
+        words than the pronoun, and kinds of attention map that the records do not hold.
 
     Raises:
         UserError: the records, answers, subject and `chosen` do not match, a sentence of `measured` is also a

@@ -2,7 +2,8 @@
 
 An item is a pronoun in a text, with up to M candidates. An answer is the index of a candidate, or `NO_CANDIDATE` for
 "none of them". Scores, (N, M + 1), have a column for each candidate and a last column for "none of them"; the answer is
-the one with the highest score. A model that predicts a token scores candidates with the same tokens equally.
+the one with the highest score. If the model answers by predicting a token, candidates that consist of the same tokens
+have equal scores.
 """
 
 from __future__ import annotations

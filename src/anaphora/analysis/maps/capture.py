@@ -157,7 +157,7 @@ def no_pronoun_answers(run: Run) -> UserError:
 def log_probabilities(model: PronounModel, data: EncodedSplit, batching: Batching) -> NDArray[np.float64]:
     """Return the log-probability of each answer, "none of them" last: (N, M + 1).
 
-    It is -inf for a candidate that an item lacks, and for "none of them" if the model cannot give this answer.
+    It is -inf in columns beyond the candidates of an item, and for "none of them" if the model cannot give this answer.
 
     Raises:
         UserError: the model does not predict antecedents.

@@ -39,8 +39,8 @@ class Knockout:
     """Drops in task accuracy for each kind of attention edge that is knocked out in a set of heads.
 
     The edges lead from the pronoun to the antecedent ("gold"), to the distractor with the largest weight
-    ("distractor"), or to the cue ("cue"). Control edges, with as many keys as the antecedent's edge, are called
-    "matched_*" (`MATCHED_EDGES`). The entry "value_zeroing" is the drop if the values along the antecedent's edge are
+    ("distractor"), or to the cue ("cue"). Control edges are called "matched_*" (`MATCHED_EDGES`) and lead to as many
+    tokens as the antecedent has. The entry "value_zeroing" is the drop if the values along the antecedent's edge are
     zeroed instead. If the set is a single head, "value_zeroing_others" is the drop if the values along the pronoun's
     edges to all other tokens are zeroed.
     """

@@ -55,7 +55,7 @@ class RaggedArray:
         """Return the concatenated values of the lists with the indices `chosen`.
 
         Returns:
-            Three arrays (V,): the values, the position of each value's list in `chosen`, and its index in this list.
+            Three arrays (V,): the values, the position in `chosen` of each value's list, and the index in that list.
         """
         lengths = self.lengths[chosen]
         owner = np.repeat(np.arange(len(chosen)), lengths)

@@ -66,9 +66,9 @@ class Plan(NamedTuple):
 def sentence_plans(parts: Mapping[str, Lines], split: str, stop: str, chance: random.Random) -> Iterator[Plan]:
     """Yield an endless sequence of random sentence patterns that end with the punctuation mark `stop`.
 
-    For each part of a sentence, such as its prefix, a line is drawn from a list, and then one of the texts to which the
-    line expands. Some sentences mention a third person (distractor): the words about this person replace the prefix
-    ("before") or the suffix ("after"), fill the slot {inside} of the event, or follow the event ("between").
+    For each part of a sentence (prefix, event, suffix), a template is drawn from a list, then one of its expansions.
+    Some sentences mention another person, the distractor, in words that replace the prefix ("before") or the suffix
+    ("after"), fill the slot {inside} of the event, or follow the event ("between").
     """
     while True:
         drawn = chance.random()

@@ -202,9 +202,9 @@ class WithheldPairs:
                         self._levels[predicate.name, state.text] = level
 
     def states(self, predicate: Predicate, participant: str, level: str) -> list[State]:
-        """Return the states, such as "was weak", that have the given level and describe the participant of a predicate.
+        """Return the states, such as "was weak", of a predicate's participant whose combination with it has the level.
 
-        The level says in how many voices state and predicate co-occur in training: L0 in two, L1 in one, L2 in none.
+        The level says in how many grammatical voices training has the combination: L0 in two, L1 in one, L2 in none.
         """
         key = predicate.name, participant, level
         if key not in self._states:

@@ -320,7 +320,7 @@ class _SentenceStrip:
         return _mirrored(lines) if self._is_right_to_left else lines
 
     def height(self, line: _TextLine) -> float:
-        """Return the height of a line of the sentence in inches; weights below candidates need additional height."""
+        """Return the height of a line of the sentence in inches, with room for the weights printed under candidates."""
         on_line = {index for index, _, _ in line.places}
         return self.box + (0.2 if any(run[0] in on_line for run in self._runs) else 0.05)
 

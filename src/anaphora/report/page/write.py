@@ -134,8 +134,8 @@ def write_attention_page(
         unread: substrings of the text outside the model's vocabulary, for a warning on the page.
 
     Raises:
-        UserError: there are no words or no maps; or the data of a map do not match its shape, or this does not match
-            the number of words.
+        UserError: there are no words or no maps, the data of a map do not match its shape, or the shape does not
+            match the number of words.
     """
     _check_sentence(sentence)
     whole = completed_entry(sentence)

@@ -61,7 +61,7 @@ def cell_label(cell: str, study: Study) -> str:
 
 
 def plain_label(cell: str) -> str:
-    """Derive a cell's display name from its folder name: underscores become spaces, and "+" becomes " + "."""
+    """Derive a configuration's display name from its folder name: "_" becomes " ", and "+" becomes " + "."""
     return cell.replace("+", " + ").replace("_", " ")
 
 
@@ -178,7 +178,7 @@ def judged_value(row: RuleOutcome, spread: Spread | None) -> str:
 
 
 def judged_spread(row: RuleOutcome, spread: Spread | None) -> str:
-    """Format median, minimum and maximum over seeds of the measure that a rule (a condition) bounds, with the unit.
+    """Format median, minimum and maximum over seeds of the measure that a rule compares with its threshold.
 
     Args:
         row: outcome of the rule.

@@ -149,7 +149,7 @@ def level_scores(
 
 
 def level_cells(examples: Sequence[Example]) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
-    """Yield language, name and mask (N,) of each non-empty set of items, such as "set" or the sentences of a level."""
+    """Yield language, name and mask (N,) of each non-empty group of items: set cues, or a level of combinations."""
     main = is_main(examples)
     kinds, levels, strata = (factor_values(examples, name) for name in ("kind", "level", "stratum"))
     languages = languages_of(examples)
