@@ -122,6 +122,27 @@ def test_folders_tell_the_official_splits_and_only_gold_files_of_the_language_ar
         conll2012.read(settings(tmp_path / "test", "zh"))
 
 
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("test/data/english/annotations/nw/dev_09_c2e/00/dev_09_c2e_0007.v4_gold_conll", "test"),
+        ("train_dev_test/dev.conll", "dev"),
+        ("train-data/test.english.jsonlines.gz", "test"),
+        ("conll-2012-test/cctv_0001.v4_gold_conll", "test"),
+        ("en_gum-corefud-train.conllu", "train"),
+        ("validation.jsonl", "dev"),
+        ("en_val.conllu", "dev"),
+        ("latest.conllu", None),
+        ("my_dev_set.conll", None),
+        ("ontogum_test2.conllu.gz", None),
+    ],
+)
+def test_a_folder_or_part_called_like_a_split_comes_first_and_then_the_word_nearest_to_the_file(
+    name: str, split: str | None
+) -> None:
+    assert conll2012.official_split(name) == split
+
+
 def test_a_lost_bracket_is_counted_and_spoils_no_other_sentence(path: Path) -> None:
     expected, report = conll2012.read(settings(path))
     path.write_text(path.read_text().replace("again  RB  *  -  -  -  -  *   -", "again  RB  *  -  -  -  -  *   (9"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from anaphora.base.errors import UserError, counted
@@ -43,7 +44,8 @@ _GOLD = re.compile(r"gold[._]conll(?:\.gz)?$", re.IGNORECASE)
 _PARSE = re.compile(r"[(*)]")
 _FEWEST_COLUMNS = 12
 _LANGUAGE_NAMES = {"en": "english", "zh": "chinese", "ar": "arabic"}
-_OFFICIAL_NAMES = {"train": "train", "development": "dev", "dev": "dev", "test": "test"}
+_DEV_NAMES = ("development", "dev", "validation", "valid", "val")
+_OFFICIAL_NAMES = {"train": "train", **dict.fromkeys(_DEV_NAMES, "dev"), "test": "test"}
 _BRACKET_WORDS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 
 
@@ -117,13 +119,15 @@ def _path_pieces(name: str) -> set[str]:
 def official_split(name: str) -> str | None:
     """Return the official split that the path of a file names; None if the path names no split.
 
-    The names of folders, and the parts of the file name between dots, are divided into words at hyphens and
-    underscores. The first or last of these words names a split if it is train, development, dev or test. Words in the
-    middle are ignored, since they may belong to a title.
+    A folder or a part of the file name between dots that is called train, test or one of `_DEV_NAMES` decides. Without
+    one, the first or last word of such a part does, between hyphens and underscores; words in the middle may belong to
+    a title: a file in test/data/english/annotations/nw/dev_09_c2e is in test. The file name takes precedence over its
+    folder, and this over the folder above it.
     """
-    words = [re.split("[-_]", piece) for piece in _path_pieces(name)]
-    ends = {end for piece in words for end in (piece[0], piece[-1])}
-    return next((split for official, split in _OFFICIAL_NAMES.items() if official in ends), None)
+    parts = [part.split(".") for part in reversed(name.lower().split("/"))]
+    pieces = list(chain.from_iterable(parts))
+    ends = (re.split("[-_]", piece)[place] for piece in pieces for place in (0, -1))
+    return next((_OFFICIAL_NAMES[each] for each in chain(pieces, ends) if each in _OFFICIAL_NAMES), None)
 
 
 def _documents(path: Path, language: str) -> Iterator[tuple[Document, Unusable]]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from anaphora.base.errors import UserError
 from anaphora.base.translation import N_
+from anaphora.data.corpora.conll2012 import official_split
 from anaphora.data.corpora.conllu import documents_of
 from anaphora.data.corpora.coreference import Document, Unusable, read_documents
 from anaphora.data.corpora.division import Origin, ReadingReport, existing_path
 from anaphora.data.example import Example
-from anaphora.settings.data import SPLITS, CorefUd, OntoGum
+from anaphora.settings.data import CorefUd, OntoGum
 
 _FILES = "a folder of .conllu or .conllu.gz, or one such file"
 _NAMES = ("*.conllu", "*.conllu.gz")
@@ -30,8 +31,9 @@ ORIGINS = {
 def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], ReadingReport]:
     """Return the examples by split and a report on dropped mentions; a document stays in one split.
 
-    In a folder, files whose names end in train, dev or test give the splits; the mentions in other files are dropped. A
-    folder without such files, or a single file, is split at random. Documents of CorefUD must be in `data.language`.
+    In a folder, the name of a file may name its split (see `official_split`). If only some names do, the mentions of
+    the other files are dropped. A single file, or a folder without such names, is split at random. Documents of CorefUD
+    must be in `data.language`.
     """
 
     def documents(path: Path) -> Iterator[tuple[Document, Unusable]]:
@@ -44,9 +46,9 @@ def read(settings: CorefUd | OntoGum) -> tuple[dict[str, list[Example]], Reading
 
 
 def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
-    """Return the CoNLL-U files at `data.path`, and the split of each file whose name ends in train, dev or test.
+    """Return the CoNLL-U files at `data.path`, and the split of each file whose name names one, as "en-train.conllu".
 
-    An example is "en-train.conllu". Subfolders are not searched. If `data.path` is a file, it has no split.
+    Subfolders are not searched. If `data.path` is a file, it has no split.
     """
     there = existing_path(path, _FILES)
     if not there.is_dir():
@@ -54,8 +56,7 @@ def _conllu_files(path: str) -> tuple[list[Path], dict[Path, str]]:
     files = sorted(each for each in there.iterdir() if each.name.endswith((".conllu", ".conllu.gz")))
     if not files:
         raise UserError(f"data.path ({there}): this folder has no .conllu or .conllu.gz file")
-    ends = {file: file.name.partition(".conllu")[0] for file in files}
-    return files, {file: split for file, end in ends.items() for split in SPLITS if end.endswith(split)}
+    return files, {file: split for file in files if (split := official_split(file.name))}
 
 
 def _with_genres(documents: Iterator[tuple[Document, Unusable]]) -> Iterator[tuple[Document, Unusable]]:
