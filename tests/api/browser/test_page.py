@@ -553,6 +553,22 @@ def test_no_text_is_below_11_px(run: Run, width: int, tmp_path: Path) -> None:
 
 
 @browser
+def test_a_printed_page_shows_the_answer_and_the_row(run: Run, tmp_path: Path) -> None:
+    seen = use(
+        run,
+        """
+        await type("Anna met Mary before she left."); await click(word("Anna")); await click(word("Mary"));
+        for (const sheet of document.styleSheets)
+          for (const rule of sheet.cssRules) if (rule.media?.mediaText === "print") rule.media.mediaText = "all";
+        const parts = ["answers", "row", "sums", "heads", "map", "marking"];
+        return parts.filter((name) => at(name).getClientRects().length > 0);
+        """,
+        tmp_path,
+    )
+    assert seen == ["answers", "row", "sums", "heads", "map"]
+
+
+@browser
 def test_nothing_is_wider_than_a_phone(run: Run, tmp_path: Path) -> None:
     frame = "<iframe id='phone' style='width:400px;height:900px' srcdoc='{}'></iframe>"
     inner = browser_page(run).replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")

@@ -104,7 +104,7 @@ def test_an_edge_is_that_of_the_page_where_a_sink_precedes_the_words() -> None:
     ("changed", "message"),
     [
         ({"model": "none"}, "model ('none') is not on this page, which has own, bert"),
-        ({"text": " "}, "text: it is empty"),
+        ({"text": " "}, "Type a sentence first."),
         ({"text": "a" * 5000}, "at most 4000"),
         ({"pronoun": "they"}, "pronoun ('they') is not in the text"),
         ({"pronoun": 3}, "pronoun (3) must be a text"),
@@ -125,7 +125,7 @@ def test_a_wrong_question_is_answered_in_one_line(client: Client, changed: dict[
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"text": " "}, "text：为空"),
+        ({"text": " "}, "请先输入一句话。"),
         ({"model": "none"}, "model（'none'）不在本页，本页有：own, bert"),
         ({"pronoun": "they"}, "pronoun（'they'）不在文本 'Anna met Emma before she went to the park.' 里"),
         ({"candidates": ["she"]}, "candidates：'she'（21:24）和代词 'she'（21:24）在文本里有共同的字符"),

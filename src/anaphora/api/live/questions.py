@@ -105,7 +105,7 @@ def parse(message: Any) -> LiveQuestion:
         raise UserError(N_("the question must be a JSON object"))
     text, pronoun, candidates = message.get("text"), message.get("pronoun"), message.get("candidates", [])
     if not isinstance(text, str) or not text.strip():
-        raise UserError(N_("text: it is empty"))
+        raise UserError(N_("Type a sentence first."))
     if len(text) > MOST_CHARACTERS:
         message = N_("text: it has {characters} characters; at most {most} are read at once")
         raise UserError(message, characters=len(text), most=MOST_CHARACTERS)
