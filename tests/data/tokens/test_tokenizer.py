@@ -205,6 +205,23 @@ def test_a_missing_broken_or_foreign_file_is_reported(tmp_path: Path) -> None:
         Tokenizer.load(path)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"id":"[CLS]","ids":[2]', '"id":"[CLS]","ids":[99999]'),
+        ('"id":"[CLS]","ids":[2]', '"id":"[CLS]","ids":[]'),
+        ('"special_tokens":{"[CLS]"', '"special_tokens":{"[BOS]"'),  # the backend panics
+        (',{"Sequence":{"id":"A","type_id":0}}', ""),
+    ],
+)
+def test_a_file_that_tokenizes_no_text_is_reported(before: str, after: str, tmp_path: Path) -> None:
+    path, content = tmp_path / "tokenizer.json", TOKENIZER.dumps()
+    assert before in content
+    path.write_text(content.replace(before, after, 1), encoding="utf-8")
+    with pytest.raises(UserError, match="not a readable tokenizer"):
+        Tokenizer.load(path)
+
+
 def test_covering_names_the_tokens_that_share_a_character() -> None:
     tokens = TOKENIZER.encode("Anna saw the king's son")
     assert tokens.covering((0, 4)) == [1]

@@ -88,13 +88,22 @@ class Tokenizer:
         """
         try:
             backend = Backend.from_str(path.read_text(encoding="utf-8"))
+            if [backend.id_to_token(number) for number in range(len(SPECIAL_TOKENS))] != list(SPECIAL_TOKENS):
+                raise UserError(f"{path}: the vocabulary must begin with {' '.join(SPECIAL_TOKENS)}")
+            tokenizer = cls(backend)
+            tokenizer.surrounding_tokens()
+            highest = max(*tokenizer.encode(SPECIAL_TOKENS[MASK]).ids, *backend.encode(_NONCHARACTER).ids)
         except FileNotFoundError:
             raise UserError(f"{path}: there is no tokenizer here") from None
-        except Exception as error:  # the backend raises bare Exception for a broken file
+        except UserError:
+            raise
+        except BaseException as error:  # a broken file makes the backend raise a bare Exception, or panic
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
             raise UserError(f"{path}: not a readable tokenizer ({error})") from None
-        if [backend.id_to_token(number) for number in range(len(SPECIAL_TOKENS))] != list(SPECIAL_TOKENS):
-            raise UserError(f"{path}: the vocabulary must begin with {' '.join(SPECIAL_TOKENS)}")
-        return cls(backend)
+        if highest >= tokenizer.size:
+            raise UserError(f"{path}: not a readable tokenizer (token {highest} is not in its vocabulary)")
+        return tokenizer
 
     def dumps(self) -> str:
         """Serialize the tokenizer to JSON."""
