@@ -159,3 +159,11 @@ def test_ends_that_contradict_the_only_field_are_refused(tmp_path: Path) -> None
     ):
         read(path, ends="exclusive")
     assert read(path, ends="inclusive") == read(path)
+
+
+def test_a_chinese_pronoun_of_two_characters_is_one_if_every_character_is_a_word(tmp_path: Path) -> None:
+    row = {
+        "tokens": list("同学说她们来，老师也来，老师笑。"),
+        "clusters_token_offsets": [[[0, 1], [3, 4]], [[7, 8], [12, 13]]],
+    }
+    assert [one.factors["form"] for one in read(write(tmp_path, row), language="zh")] == ["pronoun", "unknown"]

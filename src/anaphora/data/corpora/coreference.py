@@ -18,7 +18,7 @@ from anaphora.base.translation import N_
 from anaphora.data.corpora.division import ReadingReport
 from anaphora.data.corpora.entity_brackets import Bracket
 from anaphora.data.corpora.reading import split_examples
-from anaphora.data.corpora.word_classes import placeholders, unparsed_head, word_form
+from anaphora.data.corpora.word_classes import UNKNOWN_FORM, placeholders, unparsed_head, word_form
 from anaphora.data.example import Example, Span, format_span, parse_span
 from anaphora.settings.data import SPLITS, BilingualDocuments, CoreferenceCorpus
 
@@ -55,7 +55,10 @@ def unparsed_mention(
     Its head word and form (one of `FORMS`, such as "pronoun") are inferred from words and tags.
     """
     head = first + unparsed_head(words[first:end], tags[first:end], language)
-    return Mention(first, end, head, word_form(words[head], tags[head], language), entity)
+    form = word_form(words[head], tags[head], language)
+    if form == UNKNOWN_FORM and language == "zh":  # 她们 is two words if every character is one
+        form = word_form("".join(words[first:end]), (), language)
+    return Mention(first, end, head, form, entity)
 
 
 Unusable = list[tuple[str, str]]  # (location, reason) of each annotation that cannot be used as a mention
