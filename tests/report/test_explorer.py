@@ -165,6 +165,25 @@ def test_names_of_several_words_are_shown_as_the_text_has_them(own_run: Path, tm
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_without_an_antecedent_heads_are_shaded_by_the_weight_on_the_word_attended_to_most(
+    own_run: Path, tmp_path: Path
+) -> None:
+    attention = anaphora.load(own_run).attention("Anna thanked Emma because she had helped.", "she")
+    page = attention.page(tmp_path / "page.html").path.read_text(encoding="utf-8")
+    body = """return { note: at("picker-note").textContent,
+        heads: [...at("choose-head").querySelectorAll("button")].map((one) => one.getAttribute("aria-label")) };"""
+    seen = in_browser(page, body, {}, tmp_path)
+    she = attention.words.index("she")
+    shown = attention.chosen or Head(0, 0)
+    row = attention.weights[shown.layer, shown.head, she] * [start < end for start, end in attention.spans]
+    row[she] = 0
+    most = int(row.argmax())
+    assert seen["note"] == f"Heads are shaded by the weight from “she” to “{attention.words[most]}”."
+    shares = [float(label.split()[-1]) for label in seen["heads"]]
+    assert shares == pytest.approx(attention.weights[..., she, most].ravel(), abs=0.008)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 def test_the_explorer_shows_a_pronoun_of_several_words_whole_and_lists_heads_as_its_language_does(
     tmp_path: Path,
 ) -> None:

@@ -150,6 +150,13 @@
       if (`${sentence.segments[row]}${sentence.segments[column]}` !== view.between) line[column] = 0;
     return line;
   }
+  // The word to which the pronoun attends most in the chosen head, by whose weight heads are shaded if no antecedent is known.
+  function strongest() {
+    const { sentence } = shown, kept = sentence.pronoun.map((word) => rowOf(view.layer, headShown(), word)).filter(Boolean);
+    const line = kept.length ? mean(kept) : [], none = new Set([...sentence.pronoun, ...sentence.special]);
+    const words = [...line.keys()].filter((word) => !none.has(word) && line[word] > 0);
+    return words.sort((a, b) => line[b] - line[a]).slice(0, 1);
+  }
   function table(layer, head) {
     const special = dropped();
     const words = [...shown.sentence.words.keys()].filter((word) => !special.has(word));
@@ -195,6 +202,7 @@
     if (view.word !== null && view.word >= sentence.words.length) view.word = null;
     if (view.to !== null && (view.word === null || view.to >= sentence.words.length)) view.to = null;
     hovered = cell = null;
+    shown.strongest = strongest();
     for (const { one, button } of listed) {
       button.setAttribute("aria-current", String(one === sentence));
       const list = at("find-list"), place = button.offsetTop;
@@ -243,13 +251,14 @@
   function fillHeads() {
     const [layers, heads] = shown.shape, { sentence } = shown, box = at("choose-head");
     const edge = view.word !== null && view.to !== null;
-    const from = edge ? [view.word] : sentence.pronoun, gold = edge ? [view.to] : sentence.antecedents.flat();
+    const known = !edge && sentence.antecedents.length > 0;
+    const from = edge ? [view.word] : sentence.pronoun, gold = edge ? [view.to] : known ? sentence.antecedents.flat() : shown.strongest;
     const told = from.length > 0 && gold.length > 0;
     const one = heads === 1;
     at("picker-label").textContent = say(one ? "layer_label" : "head_label");
     at("picker-note").replaceChildren(...spoken(!told ? say("choose_edge")
-      : edge ? say("shaded_by_edge", { from: quoted(sentence, from), to: quoted(sentence, view.to) })
-      : say("shaded_by_antecedent")));
+      : known ? say("shaded_by_antecedent")
+      : say("shaded_by_edge", { from: quoted(sentence, from), to: quoted(sentence, gold) })));
     const masses = [];
     box.classList.toggle("many", heads > 8);
     box.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
@@ -274,7 +283,7 @@
           if (!one) button.textContent = mass.toFixed(1).replace("0.", ".").replace("1.0", "1");
         }
         if (!button.disabled) paint(button, mass, 1);
-        button.setAttribute("aria-label", told && !button.disabled ? say(edge ? "weight" : "on_antecedent", { place: name, share: share(mass) }) : name);
+        button.setAttribute("aria-label", told && !button.disabled ? say(known ? "on_antecedent" : "weight", { place: name, share: share(mass) }) : name);
         button.title = button.getAttribute("aria-label");
         button.dataset.layer = layer;
         button.dataset.head = head;
