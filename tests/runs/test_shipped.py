@@ -142,6 +142,13 @@ def test_look_prints_sentence_row_and_answer_without_a_display_and_opens_the_pag
     assert SENTENCE[0] in out and "127.0.0.1" not in out and "“she”" in out and "关注" in out
 
 
+def test_look_says_how_to_choose_a_head_with_settings_that_exist(own_run: Path, script: Script) -> None:
+    (own_run / "metrics.json").unlink(missing_ok=True)
+    status, _, err = script("look", f"run={own_run}", *QUESTION)
+    assert status == 2 and err.count("\n") == 1
+    assert f"anaphora score run={own_run}" in err and "head=... in anaphora explain" in err
+
+
 def test_an_installation_without_it_says_so_and_never_opens_another_run(
     own_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: Script
 ) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from anaphora.base.checks import at_least, one_of
 from anaphora.base.device import Device
+from anaphora.base.errors import UserError
 from anaphora.base.language import LANGUAGES
 from anaphora.base.translation import environment_language
 from anaphora.commands.parts.settings import check_sentence
@@ -58,7 +59,8 @@ def look(settings: LivePage) -> None:
     language of the sentence.
 
     Raises:
-        UserError: a model does not exist, the port cannot be used, or `print_sentence` fails.
+        UserError: a model does not exist, no head has been chosen for `text`, the port cannot be used, or
+            `print_sentence` fails.
     """
     from anaphora.api.live.questions import first_sentence
     from anaphora.api.live.server import LiveApplication, open_server
@@ -69,6 +71,11 @@ def look(settings: LivePage) -> None:
 
     if settings.text is not None:
         run = OpenRun(load(settings.run, settings.trainer))
+        if run.head_for(settings.text) is None:
+            raise UserError(
+                f"{settings.run}: no head has been chosen yet; choose one with anaphora score run={settings.run}, or "
+                "name one with layer=... head=... in anaphora explain"
+            )
         print_sentence(run, settings.text, settings.pronoun, settings.candidates)
         return
     language = settings.interface_language
