@@ -432,6 +432,16 @@ def test_the_error_on_a_csv_of_one_row_without_a_header_names_the_columns(tmp_pa
         labelled_text.read(LabelledText(path=str(path)))
 
 
+@pytest.mark.parametrize(("dev", "test"), [(0.1, 0.9), (0.3, 0.7), (0.5, 0.5), (1.0, 0.0)])
+def test_shares_that_leave_nothing_for_training_leave_no_row_by_rounding(
+    dev: float, test: float, tmp_path: Path
+) -> None:
+    for count in (1, 3, 5, 15, 25):
+        path = as_jsonl(tmp_path, [{**ITEM, "group": str(number)} for number in range(count)])
+        splits, _ = tables.read(OwnExamples(path=str(path), dev_share=dev, test_share=test))
+        assert not splits["train"] and len(splits["test"]) == round(test * count)
+
+
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_empty_rows_above_the_header_are_left_out_and_lines_are_counted_with_them(
     separator: str, tmp_path: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import math
 import random
 import re
 import zlib
@@ -198,7 +199,8 @@ def split_by_group(items: Sequence[Item], dev_share: float, test_share: float, s
     """
     keys, groups = _shuffled_groups(items, seed)
     test = round(test_share * len(groups))
-    dev = test + round(dev_share * len(groups))
+    # Rounding both shares must not leave a group for training if the shares leave none.
+    dev = len(groups) if math.isclose(dev_share + test_share, 1) else test + round(dev_share * len(groups))
     place = {
         group: "test" if number < test else "dev" if number < dev else "train" for number, group in enumerate(groups)
     }
