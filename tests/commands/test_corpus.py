@@ -232,6 +232,18 @@ def test_texts_in_two_splits_are_counted(script: Callable[..., Any], tmp_path: P
         assert (re.search(r"in two splits: of 20 texts of test, \d+ \w+ in train too", printed) is not None) is said
 
 
+def test_items_about_another_pronoun_of_a_text_in_another_split_are_counted(
+    script: Callable[..., Any], tmp_path: Path
+) -> None:
+    row = {"text": "小红说她找她的书。", "language": "zh", "candidates": [[0, 2]], "antecedents": [0]}
+    rows = [{**row, "pronoun": [3, 4], "split": "train"}, {**row, "pronoun": [5, 6], "split": "test"}]
+    path = tmp_path / "items.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    printed = script("corpus", "data=jsonl", f"data.path={path}").out
+    assert "in two splits: of 1 item of test, 1 asks about another pronoun of a text in train\n" in printed
+    assert "same text and pronoun" not in printed
+
+
 def test_columns_that_say_nothing_are_not_printed(described: Callable[..., str]) -> None:
     printed = described(DPR)
     header = printed[: printed.index("train")]

@@ -58,14 +58,22 @@ def _empty_table(
 
 @in_language_of_messages
 def print_shared_items(items: Sequence[Question], split: str, others: Sequence[Question], other: str) -> None:
-    """Print the number of items of a split that are also in another split, unless it is 0."""
-    if shared := shared_questions(items, others):
-        names = {"split": _split_name(split), "other": _split_name(other)}
+    """Print how many items of a split are in another split too, and how many others have a text of it, unless 0."""
+    shared = shared_questions(items, others)
+    same_text = shared_questions([(text, 0) for text, _ in items], [(text, 0) for text, _ in others])
+    about = {"items": len(items), "split": _split_name(split), "other": _split_name(other)}
+    if shared:
         say(
             "in two splits: of {items:item|items} of {split}, {shared:is|are} in {other} too (same text and pronoun)",
             shared=shared,
-            items=len(items),
-            **names,
+            **about,
+        )
+    if same_text > shared:
+        say(
+            "in two splits: of {items:item|items} of {split}, {shared:asks|ask} about another pronoun of a text in "
+            "{other}",
+            shared=same_text - shared,
+            **about,
         )
 
 
