@@ -72,7 +72,8 @@ with warnings.catch_warnings(record=True) as warned, torch.no_grad():
         print(family, config.rope_parameters["rope_theta"])
         assert config.rope_parameters["rope_theta"] == BASE, "the behaviour has changed"
 print("warnings and lines in the log:", len(warned) + len(said))
-assert used == {"sliding_attention": 500_000.0, "full_attention": BASE} and again == as_found, "the behaviour has changed"
+assert used == {"sliding_attention": 500_000.0, "full_attention": BASE}, "the behaviour has changed"
+assert again == as_found, "the behaviour has changed"
 assert not report["missing_keys"] and not report["unexpected_keys"] and is_same, "the behaviour has changed"
 assert moved[0] == 0 and min(moved[1:]) > 0.1, "the behaviour has changed"
 assert not warned and not said, "the behaviour has changed"

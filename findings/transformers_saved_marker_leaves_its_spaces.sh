@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# What one would guess: a marker added as AddedToken with lstrip and rstrip takes the spaces beside it, and does so again
-# after save_pretrained and from_pretrained, as tokenizer.json stores both flags with the token; if they were lost, it
-# would be for every tokenizer. Found in transformers 5.23.0 with tokenizers 0.23.3: it depends on the method and on the
-# class. Added as extra_special_tokens to the tokenizer of Qwen 2 and 3, Cohere or RemBERT, the marker no longer takes
-# them once it has been saved and loaded: a text gets tokens for the spaces beside a marker, and all later positions
-# move. tokenizer.json has the flags, and tokenizer_config.json names the marker among the special tokens, without them.
-# GPT-2, RoBERTa and Llama keep them, and so does each class after add_tokens. No warning says so.
+# What one would guess: a marker added as AddedToken with lstrip and rstrip takes the spaces beside it, and does so
+# again after save_pretrained and from_pretrained, as tokenizer.json stores both flags with the token; if they were
+# lost, it would be for every tokenizer. Found in transformers 5.23.0 with tokenizers 0.23.3: it depends on the method
+# and on the class. Added as extra_special_tokens to the tokenizer of Qwen 2 and 3, Cohere or RemBERT, the marker no
+# longer takes them once it has been saved and loaded: a text gets tokens for the spaces beside a marker, and all later
+# positions move. tokenizer.json has the flags, and tokenizer_config.json names the marker among the special tokens,
+# without them. GPT-2, RoBERTa and Llama keep them, and so does each class after add_tokens. No warning says so.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -24,7 +24,8 @@ from pathlib import Path
 import tokenizers
 import transformers
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
-from transformers import CohereTokenizer, GPT2Tokenizer, LlamaTokenizer, Qwen2Tokenizer, RemBertTokenizer, RobertaTokenizer
+from transformers import CohereTokenizer, GPT2Tokenizer, LlamaTokenizer
+from transformers import Qwen2Tokenizer, RemBertTokenizer, RobertaTokenizer
 
 TEXT, MARKER, FLAGS = "she met <she> there", "<she>", {"lstrip": True, "rstrip": True, "normalized": False}
 BYTES = {letter: number for number, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
