@@ -175,6 +175,12 @@ def test_a_class_of_the_models_own_code_is_refused_and_not_read_as_one_of_its_fa
     np.testing.assert_array_equal(maps(model), maps(folder))
 
 
+def test_a_limit_may_be_infinite(model: Path, folder: Path) -> None:
+    """As time_step_limit in hybrids with Mamba layers, which transformers 4 writes as [0.0, Infinity]."""
+    change_config(model, time_step_limit=[0.0, float("inf")])
+    np.testing.assert_array_equal(maps(model), maps(folder))
+
+
 def test_keys_that_say_what_the_library_does_are_no_obstacle(model: Path, folder: Path) -> None:
     change_config(model, position_embedding_type="absolute", alibi=False, rope_scaling=None, sliding_window=None)
     np.testing.assert_array_equal(maps(model), maps(folder))

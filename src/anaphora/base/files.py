@@ -143,10 +143,13 @@ def parse_json(
     return content
 
 
-def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
+def read_json(
+    path: Path, shape: Any = object, way_out: str = "", *, constant: Callable[[str], Any] | None = None
+) -> Any:
     """Read a JSON file of a given shape (`shape_problem`); unlike Python's parser, reject NaN and infinities.
 
-    `way_out` is advice in the error message about a damaged file.
+    `way_out` is advice in the error message about a damaged file. If `constant` is given, it converts NaN and
+    infinities, as in `parse_json`.
 
     Raises:
         FileNotFoundError: the file does not exist.
@@ -158,7 +161,7 @@ def read_json(path: Path, shape: Any = object, way_out: str = "") -> Any:
 
     advice = f"; {way_out}" if way_out else ""
     try:
-        content = parse_json(path.read_text(encoding="utf-8"), str(path), of_file=True, constant=refuse)
+        content = parse_json(path.read_text(encoding="utf-8"), str(path), of_file=True, constant=constant or refuse)
     except FileNotFoundError:
         raise
     except UserError as error:

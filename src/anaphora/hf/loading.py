@@ -158,7 +158,8 @@ def _checked_folder(name: str) -> Path:
         raise UserError(f"model ({name}): there is no config.json of a model of transformers{where}")
     for path in (folder / CONFIG, folder / INDEX):
         if path.exists():
-            read_json(path, dict)  # for a broken file, transformers shows only a traceback
+            # For a broken file, transformers shows only a traceback; infinite limits, as in Mamba's, are no fault.
+            read_json(path, dict, constant=float)
     if (folder / WEIGHTS).exists() and (folder / INDEX).exists():
         raise UserError(
             f"model ({name}): there are both {WEIGHTS} and {INDEX}, which names other files; remove the one that does "
