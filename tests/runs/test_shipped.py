@@ -20,7 +20,9 @@ from anaphora.base.errors import UserError
 from anaphora.cli import COMMANDS
 from anaphora.runs import shipped
 from anaphora.runs.directory import RunFiles, load
+from anaphora.runs.items import read_training_corpus
 from anaphora.runs.warm_start import with_start_model
+from anaphora.settings.data import OwnExamples
 
 Script = Callable[..., tuple[int, str, str]]
 SENTENCE = ("Anna met Tom before she went to the park.", "she", ["Anna", "Tom"])
@@ -74,6 +76,14 @@ def test_scores_on_other_data_need_no_folder_of_their_own(inside: Path, table: P
     assert status == 0, err
     assert Path("outputs/shipped/metrics.json").exists()
     assert anaphora.load().chosen_head == Head(0, 1)  # still the one that was released
+
+
+def test_nobody_is_sent_to_the_folder_where_it_was_trained(tmp_path: Path) -> None:
+    data = OwnExamples(path="nowhere.jsonl")
+    with pytest.raises(UserError, match="of run shipped does not come with the package; measure the run alone"):
+        read_training_corpus(shipped.FOLDER, data)
+    with pytest.raises(UserError, match="is not there; work in the folder where it was trained, or measure"):
+        read_training_corpus(tmp_path, data)
 
 
 def test_a_run_may_start_from_it(

@@ -25,6 +25,7 @@ from anaphora.data.example import Example, Question, sample_groups, to_record
 from anaphora.data.store import DECODED_AT_ONCE, Corpus
 from anaphora.data.store import load as load_corpus
 from anaphora.data.text import Text
+from anaphora.runs import shipped
 from anaphora.runs.directory import Run, distinct_tensors, training_record
 from anaphora.settings.data import Data, ExternalCorpus, TextCorpus
 from anaphora.settings.model.encoder import check_length
@@ -63,9 +64,12 @@ def read_training_corpus(directory: Path, data: Data) -> Corpus:
         UserError: the corpus does not exist or cannot be read, or its training items have changed.
     """
     if isinstance(data, ExternalCorpus) and not is_hub(data.path) and not Path(data.path).expanduser().exists():
+        cause = "is not there; work in the folder where it was trained, or"
+        if directory == shipped.FOLDER:
+            cause = "does not come with the package;"
         raise UserError(
-            f"data.path ({data.path}) of run {directory.name} is not there; work in the folder where it was trained, "
-            "or measure the run alone (run=...) on other data (data=... data.path=...)"
+            f"data.path ({data.path}) of run {directory.name} {cause} measure the run alone (run=...) on other data "
+            "(data=... data.path=...)"
         )
     corpus = load_corpus(data)
     check_training_items(directory, data, corpus)
