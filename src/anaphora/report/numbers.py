@@ -62,6 +62,13 @@ def shown_interval(span: Sequence[float | None] | None) -> tuple[float, float] |
     return (low, high) if low is not None and high is not None and high - low > _POINT else None
 
 
+def with_shown_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row in which intervals that are single points are replaced by None."""
+    prefixes = [name.removesuffix("low") for name in row if name == "low" or name.endswith("_low")]
+    hidden = [each for each in prefixes if shown_interval((row[f"{each}low"], row[f"{each}high"])) is None]
+    return {**row, **{f"{each}{end}": None for each in hidden for end in ("low", "high")}}
+
+
 def left_out_note(spans: Iterable[Sequence[float | None] | None]) -> str | None:
     """Return a note on intervals that are not shown because they are single points; None if there are none."""
     if not any(low is not None and high is not None and high - low <= _POINT for low, high in filter(None, spans)):

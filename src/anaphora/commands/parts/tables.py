@@ -26,8 +26,8 @@ from anaphora.report.numbers import (
     format_range,
     interval_of,
     left_out_note,
-    shown_interval,
     with_minus,
+    with_shown_intervals,
 )
 from anaphora.report.stored import stored_sentence
 from anaphora.report.terminal import print_undecided, typed_names
@@ -275,13 +275,6 @@ def print_decisions(title: str, rows: Sequence[Mapping[str, Any]], runs: Collect
         table.add_row(_row_name(row["policy"], runs), *scores)
     print_table(table)
     _print_left_out_note((row["low"], row["high"]) for row in rows)
-
-
-def with_shown_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row in which intervals that are single points are replaced by None (see `shown_interval`)."""
-    prefixes = [name.removesuffix("low") for name in row if name == "low" or name.endswith("_low")]
-    hidden = [each for each in prefixes if shown_interval((row[f"{each}low"], row[f"{each}high"])) is None]
-    return {**row, **{f"{each}{end}": None for each in hidden for end in ("low", "high")}}
 
 
 def _row_name(name: str, runs: Collection[str]) -> str:
