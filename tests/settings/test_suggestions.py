@@ -90,6 +90,7 @@ def test_an_unknown_command_names_the_nearest(name: str, monkeypatch: pytest.Mon
         (("train", "optimizer.step=10"), "unknown setting optimizer.step; did you mean optimizer.steps?"),
         (("train", "-m", "nmae=a,b"), "unknown setting nmae; did you mean name?"),
         (("train", "data=dpt"), "Could not find 'data/dpt'; did you mean dpr?"),
+        (("study", "study=claims/scalin"), "mirror, supervision_links, claims/cross_attention, "),
         (("attention", "--text", "Anna left."), "--text Anna left.: write 'text=Anna left.'"),
         (("attention", "trainer.devise=cpu"), "did you mean trainer.device?"),
     ],

@@ -109,9 +109,15 @@ def listed_groups(groups: Mapping[str, str | None]) -> str:
 
 
 def options_of(group: str) -> list[str]:
-    """Return the options of a config group: its YAML files and, if it has variants (`SLOTS`), their names."""
+    """Return the options of a config group: its YAML files and, if it has variants (`SLOTS`), their names.
+
+    A file in a folder that is no group of its own has a name such as "claims/scaling".
+    """
     variants = VARIANTS[SLOTS[group].settings] if group in SLOTS else ()
-    return list(dict.fromkeys([*variants, *sorted(path.stem for path in (CONFIGS / group).glob("*.yaml"))]))
+    paths = (path.relative_to(CONFIGS / group).with_suffix("") for path in (CONFIGS / group).rglob("*.yaml"))
+    files = (path for path in paths if f"{group}/{path.parent.as_posix()}" not in SLOTS)
+    names = sorted((path.as_posix() for path in files), key=lambda name: (name.count("/"), name))
+    return list(dict.fromkeys([*variants, *names]))
 
 
 def settings_below(schema: type[Any], topic: str) -> str:

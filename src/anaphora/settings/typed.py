@@ -269,7 +269,12 @@ def _allowed_values(error: BaseException) -> list[str]:
     """Return the allowed values that an error lists; empty if it lists none."""
     _, listed, options = str(error).partition("Available options")
     if listed:
-        return [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]
+        names = [line.strip() for line in options.splitlines()[1:] if line.strip() and ":" not in line]
+        if group := re.match(" in '([^']+)'", options):  # Hydra leaves out the options in folders
+            from anaphora.settings.help import options_of
+
+            names += [name for name in options_of(group[1]) if "/" in name]
+        return names
     cause = error.__cause__ or error.__context__
     parent = getattr(cause, "parent_node", None)
     if isinstance(parent, DictConfig) and "not in" in str(cause):
