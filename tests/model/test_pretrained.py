@@ -27,7 +27,7 @@ from anaphora.data.batches.texts import EncodedTexts
 from anaphora.data.example import Example
 from anaphora.data.text import Text
 from anaphora.data.tokens.tokenizer import Tokenizer
-from anaphora.data.tokens.vocabulary import read_tokenizer
+from anaphora.data.tokens.vocabulary import read_tokenizer, word_vocabulary
 from anaphora.runs.directory import Run, load, pretrained_run, randomly_initialised
 from anaphora.runs.items import weights_digest
 from anaphora.runs.warm_start import with_start_model
@@ -367,6 +367,12 @@ def test_pickles_and_missing_files_are_refused_with_the_name_of_what_is_needed(t
     (folder / "pytorch_model.bin").rename(weights)
     whole = cut.read_text(encoding="utf-8")
     cut.write_text(whole[:99], encoding="utf-8")
+    with pytest.raises(UserError, match=r"tokenizer.json: not a readable tokenizer"):
+        load(folder)
+    broken = json.loads(whole)
+    broken["post_processor"] = json.loads(word_vocabulary(["a"], (), min_count=1).dumps())["post_processor"]
+    broken["post_processor"]["special_tokens"] = {}  # the backend panics
+    cut.write_text(json.dumps(broken), encoding="utf-8")
     with pytest.raises(UserError, match=r"tokenizer.json: not a readable tokenizer"):
         load(folder)
     cut.unlink()

@@ -39,6 +39,27 @@ def independent_segments(text: str) -> list[str]:
     return _SEGMENT.findall(text)
 
 
+def readable_backend(path: Path, content: str, text: str = f"a {_NONCHARACTER}") -> Backend:
+    """Build a backend from the content of a tokenizer file, and try it on a text.
+
+    Raises:
+        UserError: the content is no tokenizer, or one that gives the text no tokens or unknown ones.
+    """
+    try:
+        backend = Backend.from_str(content)
+        encoding = backend.encode(text)
+    except BaseException as error:  # a broken file makes the backend raise a bare Exception, or panic
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise UserError(f"{path}: not a readable tokenizer ({error})") from None
+    names = [backend.id_to_token(number) for number in encoding.ids]
+    if None in names or len(names) != len(encoding.tokens):
+        raise UserError(f"{path}: not a readable tokenizer (a text gets tokens that are not in its vocabulary)")
+    if text and all(encoding.special_tokens_mask):
+        raise UserError(f"{path}: not a readable tokenizer (a text gets no tokens)")
+    return backend
+
+
 @dataclass(frozen=True)
 class TokenizedText:
     """Tokens of a text, with the special tokens around it, such as [CLS] and [SEP].
@@ -87,23 +108,14 @@ class Tokenizer:
             UserError: the file is missing or damaged, or its vocabulary does not begin with `SPECIAL_TOKENS`.
         """
         try:
-            backend = Backend.from_str(path.read_text(encoding="utf-8"))
-            if [backend.id_to_token(number) for number in range(len(SPECIAL_TOKENS))] != list(SPECIAL_TOKENS):
-                raise UserError(f"{path}: the vocabulary must begin with {' '.join(SPECIAL_TOKENS)}")
-            tokenizer = cls(backend)
-            tokenizer.surrounding_tokens()
-            highest = max(*tokenizer.encode(SPECIAL_TOKENS[MASK]).ids, *backend.encode(_NONCHARACTER).ids)
+            backend = readable_backend(path, path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UserError(f"{path}: there is no tokenizer here") from None
-        except UserError:
-            raise
-        except BaseException as error:  # a broken file makes the backend raise a bare Exception, or panic
-            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                raise
+        except UnicodeDecodeError as error:
             raise UserError(f"{path}: not a readable tokenizer ({error})") from None
-        if highest >= tokenizer.size:
-            raise UserError(f"{path}: not a readable tokenizer (token {highest} is not in its vocabulary)")
-        return tokenizer
+        if [backend.id_to_token(number) for number in range(len(SPECIAL_TOKENS))] != list(SPECIAL_TOKENS):
+            raise UserError(f"{path}: the vocabulary must begin with {' '.join(SPECIAL_TOKENS)}")
+        return cls(backend)
 
     def dumps(self) -> str:
         """Serialize the tokenizer to JSON."""

@@ -24,7 +24,7 @@ from anaphora.base.errors import UserError
 from anaphora.base.files import read_json
 from anaphora.base.language import CHINESE_CHARACTER, CHINESE_RANGES, WORD_PATTERN
 from anaphora.data.text import UNKNOWN_WORD
-from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_segments
+from anaphora.data.tokens.tokenizer import TokenizedText, Tokenizer, independent_segments, readable_backend
 from anaphora.settings.vocabulary import CLS, SPECIAL_TOKENS, UNKNOWN
 
 _UNKNOWN_TOKEN = SPECIAL_TOKENS[UNKNOWN]
@@ -249,9 +249,9 @@ def read_tokenizer(folder: Path) -> ImportedTokenizer:
     if path.exists():
         try:
             written = json.loads(path.read_text(encoding="utf-8"))
-            Backend.from_str(json.dumps(written))
-        except Exception as error:  # the backend raises bare Exception for a broken file
+        except ValueError as error:
             raise UserError(f"{path}: not a readable tokenizer ({error})") from None
+        readable_backend(path, json.dumps(written), text="")  # it may have no unknown token
     elif (folder / VOCABULARY).exists():
         path = folder / VOCABULARY
         written = json.loads(_bert_tokenizer(path, _lower_case(folder)).to_str())
