@@ -166,7 +166,9 @@ def _is_comment(line: str) -> bool:
 def _cells_of(line: str) -> list[str]:
     """Split a line into cells at tabs if this gives at least 12 cells; otherwise split it at spaces."""
     cells = line.split("\t")
-    return [cell.strip() for cell in cells] if len(cells) >= _FEWEST_COLUMNS else line.split()
+    if len(cells) >= _FEWEST_COLUMNS:
+        return [cell.strip(" ") for cell in cells]
+    return re.findall("[^ \t]+", line)  # a word may hold a space of another kind, such as U+3000
 
 
 def _written_word(where: str, cells: list[str]) -> str:
