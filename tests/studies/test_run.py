@@ -104,6 +104,23 @@ def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
         engine.run_study(planned(factors={"layers": {"one": ["model.layers=1"]}}), CONFIGS)
 
 
+def test_a_study_finds_its_finished_runs_though_their_data_were_moved(
+    planned: Callable[..., StudyPlan], table: Path, tmp_path: Path
+) -> None:
+    plan = planned(factors={}, measures=["scores"])
+    study = engine.run_study(plan, CONFIGS)
+    weights = RunFiles(jobs(plan)[0].directory).weights
+    written = weights.stat().st_mtime_ns
+    moved = tmp_path / "moved" / table.name
+    moved.parent.mkdir()
+    shutil.copy(table, moved)
+    base = [f"data.path={moved}" if override.startswith("data.path=") else override for override in plan.base]
+    assert engine.run_study(replace(plan, base=base), CONFIGS).cells[0].groups == study.cells[0].groups
+    assert weights.stat().st_mtime_ns == written
+    with pytest.raises(UserError, match="base/seed_0 holds a run with other settings; choose another output="):
+        engine.run_study(replace(plan, base=[*base, "data.dev_share=0.3"]), CONFIGS)
+
+
 def test_measures_on_other_items_are_replaced_only_if_that_is_wanted(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:

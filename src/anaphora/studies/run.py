@@ -17,7 +17,6 @@ from anaphora.report.numbers import NOT_MEASURED
 from anaphora.report.page.offline import other_pages, page_names, page_suffixes, remove_translation
 from anaphora.report.wording import label, language_name, language_names
 from anaphora.runs.directory import RunFiles
-from anaphora.settings.run import read_config, same_settings
 from anaphora.studies.grid import Job, cells_of, jobs_of
 from anaphora.studies.jobs import LocalProcesses, StudyProgress, run_with, train_and_measure
 from anaphora.studies.page import words
@@ -29,6 +28,7 @@ from anaphora.studies.records import Query, RunRecord, check_replaced, read_reco
 from anaphora.studies.schema import Study
 from anaphora.studies.slurm import Cluster, check_cluster
 from anaphora.studies.summary import summarise, table_rows
+from anaphora.training.reuse import check_settings
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,7 +59,8 @@ def run_study(plan: StudyPlan, folder: Path) -> Study:
     if plan.train and query.needs_runs:
         _check_data(plan, untrained)
     # The page covers the whole study even if `only` is set.
-    _check_directories(all_jobs)
+    for job in all_jobs:
+        check_settings(job.config, "choose another output= or name=")
     root = Path(plan.output) / plan.name
     with locked_directory(root, OTHER_FOLDER):
         measured = [job for job in jobs if plan.train or RunFiles(job.directory).weights.exists()]
@@ -200,13 +201,6 @@ def _check_data(plan: StudyPlan, untrained: Sequence[Job]) -> None:
             files_read(job.config.data)
         except UserError as error:
             raise UserError(f"study {plan.name}, cell {job.cell}: {error}") from None
-
-
-def _check_directories(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        layout = RunFiles(job.directory)
-        if layout.config.exists() and not same_settings(read_config(layout.config), job.config):
-            raise UserError(f"{job.directory} holds a run with other settings; choose another output= or name=")
 
 
 def terminal_report(study: Study) -> Iterator[Table | str]:

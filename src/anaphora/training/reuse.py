@@ -46,18 +46,12 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
     directory = Path(config.output) / config.name
     layout = RunFiles(directory)
     report = report or partial(console.print, soft_wrap=True)
-    # A built-in corpus is fully determined by its settings.
-    has_digest = layout.weights.exists() and isinstance(config.data, ExternalCorpus)
-    has_digest = has_digest and bool(training_record(directory).get("training_examples"))
-    if layout.config.exists():
-        stored = read_config(layout.config)
-        if not same_settings(_with_paths_of(config, stored) if has_digest else stored, config):
-            raise UserError(f"{directory} holds a run with other settings; {advice}")
+    check_settings(config, advice)
     if layout.weights.exists():
         # Its weights are the best before divergence and must not pass for those of a complete training.
         if training_record(directory).get("diverged"):
             raise UserError(f"{directory}: its training diverged; delete the run to train it again, or {advice}")
-        if has_digest:
+        if _has_digest(config):
             from anaphora.runs.items import read_training_corpus
 
             read_training_corpus(directory, config.data)
@@ -74,6 +68,29 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
         report(_("{run}: training").format(run=directory))
         train(config)
     return directory
+
+
+def check_settings(config: Config, advice: str) -> None:
+    """Check that the directory of a run holds no run with other settings; the data of a finished run may have moved.
+
+    `advice` ends the error message.
+    """
+    assert config.name is not None
+    directory = Path(config.output) / config.name
+    layout = RunFiles(directory)
+    if layout.config.exists():
+        stored = read_config(layout.config)
+        if not same_settings(_with_paths_of(config, stored) if _has_digest(config) else stored, config):
+            raise UserError(f"{directory} holds a run with other settings; {advice}")
+
+
+def _has_digest(config: Config) -> bool:
+    """Return whether a run is finished and records a digest of training items that were read from files."""
+    assert config.name is not None
+    directory = Path(config.output) / config.name
+    # A built-in corpus is fully determined by its settings.
+    is_read = RunFiles(directory).weights.exists() and isinstance(config.data, ExternalCorpus)
+    return is_read and bool(training_record(directory).get("training_examples"))
 
 
 def _with_paths_of(config: Config, stored: Config) -> Config:
