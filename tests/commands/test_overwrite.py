@@ -25,7 +25,7 @@ FOLDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "evaluate": ((), (), "test_answers.json"),
     "extract": ((), ("items=4",), "test.parquet"),
     "report": (("untrained=0", "items=4", "sentences=1", "formats=[]"), (), "report.html"),
-    "score": (("untrained=0",), ("untrained=1",), "metrics.json"),
+    "score": (("untrained=0",), ("items=6",), "metrics.json"),
 }
 """Commands that write to a folder: settings, other settings with which the same files are written, and one file."""
 FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -109,7 +109,7 @@ def test_a_file_that_exists_is_not_replaced_unless_that_is_wanted(
     assert path.read_bytes() != b"mine" and (tmp_path / "head_2_heat_map.png").read_text() == "mine"
 
 
-@pytest.mark.parametrize("again", [("untrained=1",), ("untrained=0", "items=6"), ("layer=0", "head=1", "untrained=0")])
+@pytest.mark.parametrize("again", [("untrained=0", "items=6"), ("layer=0", "head=1", "untrained=0")])
 def test_scores_with_other_settings_do_not_replace_those_in_a_run(
     again: tuple[str, ...], own_run: Path, script: Script
 ) -> None:
@@ -126,6 +126,18 @@ def test_scores_with_other_settings_do_not_replace_those_in_a_run(
     assert script("score", f"run={own_run}", *again, "overwrite=true")[0] == 0
 
 
+def test_untrained_models_are_added_to_scores_without_any(own_run: Path, script: Script) -> None:
+    def scored(untrained: int) -> tuple[int, str]:
+        status, _, err = script("score", f"run={own_run}", f"untrained={untrained}")
+        return status, err
+
+    assert scored(0) == (0, "")  # as the scores of a study
+    assert scored(1) == (0, "")
+    for other in (0, 2):
+        status, err = scored(other)
+        assert status == 2 and "metrics.json holds the results with untrained=1, which would be overwritten by" in err
+
+
 def test_a_report_replaces_neither_scores_nor_evidence_nor_figures_with_other_settings(
     own_run: Path, script: Script
 ) -> None:
@@ -138,7 +150,7 @@ def test_a_report_replaces_neither_scores_nor_evidence_nor_figures_with_other_se
     before = contents(own_run)
     status, _, err = script(*small, "items=6")
     assert status == 2 and "verdict_test.csv holds the results with items=4, which" in err
-    status, _, err = script("score", f"run={own_run}", "untrained=1")
+    status, _, err = script("score", f"run={own_run}", "untrained=0", "items=6")
     assert status == 2 and contents(own_run) == before
     for more in ("report", "split=dev"), ("attention",):
         status, _, err = script(more[0], f"run={own_run}", *(small[2:] if more[1:] else ()), "items=4", *more[1:])
