@@ -461,6 +461,21 @@ def test_a_file_of_settings_without_its_package_is_told_the_line_that_it_lacks(
     )
 
 
+@pytest.mark.parametrize("file", ["experiment/mine.yaml", "recipe/mine.yaml", "model/mine.yaml"])
+def test_a_number_for_a_boolean_in_a_file_is_refused(file: str, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
+    group = file.partition("/")[0]
+    text = "tied_output: {}\n" if group == "model" else "# @package _global_\nmodel:\n  tied_output: {}\n"
+    register_commands()
+    (folder / file).write_text(text.format(2))
+    with pytest.raises(
+        UserError, match=rf"^{group}=mine: model.tied_output \(2\) must be of type bool \(true or false"
+    ):
+        composed(folder, "train", [f"{group}=mine"])
+    (folder / file).write_text(text.format("false"))
+    assert not composed(folder, "train", [f"{group}=mine"]).model.tied_output
+
+
 def test_a_chosen_file_whose_values_a_recipe_replaces_is_reported(tmp_path: Path) -> None:
     folder = Path(shutil.copytree(CONFIGS, tmp_path / "configs"))
     (folder / "model" / "thin.yaml").write_text("width: 32\ndropout: 0.2\n")

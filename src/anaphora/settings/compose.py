@@ -32,7 +32,7 @@ from anaphora.base.files import new_draft, write_json
 from anaphora.settings.arguments import CONFIGS, ENTRY, settings_and_options
 from anaphora.settings.run import Config, MovedData
 from anaphora.settings.training import DECIDE_RESULTS, refuse_without_effect
-from anaphora.settings.typed import error_message, refuse_number, resolve
+from anaphora.settings.typed import error_message, refuse_number, resolve, values_by_name
 from anaphora.settings.variants import SLOTS, VARIANTS
 
 _FAILURES_FOLDER = "ANAPHORA_SWEEP_FAILURES"
@@ -239,16 +239,17 @@ def check_overrides(overrides: Sequence[str], settings: DictConfig) -> None:
     because this is its purpose.
 
     Raises:
-        UserError: a boolean is a number, or a recipe or an experiment replaces a value of a file chosen by the user.
+        UserError: a boolean is a number, on the command line or in a file that it names, or a recipe or an experiment
+            replaces a value of a file chosen by the user.
     """
     typed = _typed_values(overrides)
-    for name, value in typed.items():
-        if isinstance(OmegaConf.select(settings, name.replace("/", ".")), bool):
-            refuse_number(name, value)
+    for group, option in typed.items():
+        for name, value in {group: option, **_file_settings(group, option)}.items():
+            if isinstance(OmegaConf.select(settings, name.replace("/", ".")), bool):
+                refuse_number(name if name == group else f"{group}={option}: {name}", value)
     replacing = [f"{group}={typed[group]}" for group in ("recipe", "experiment") if group in typed]
-    for group, option in typed.items() if replacing else ():
-        if group in ("recipe", "experiment") or not re.fullmatch(r"[\w/]+", group):
-            continue
+    chosen = {group: option for group, option in typed.items() if group not in ("recipe", "experiment")}
+    for group, option in chosen.items() if replacing else ():
         for name, wanted in _values_of_file(group, option).items():
             place = name.replace("/", ".")
             others = [one.replace("/", ".") for one in typed if one != group]
@@ -293,9 +294,8 @@ def _values_of_file(group: str, option: str) -> dict[str, Any]:
     are left out. The result is empty if there is no such group, or if the option is no YAML file or sets values outside
     its group.
     """
-    repository = GlobalHydra.instance().config_loader().repository  # type: ignore[attr-defined]
-    file = repository.load_config(f"{group}/{option}") if repository.group_exists(group) else None
-    if file is None or file.is_schema_source or file.header["package"] is not None:
+    file = _file_of(group, option)
+    if file is None or file.header["package"] is not None:
         return {}
     values: dict[str, Any] = {
         default.group.lstrip("/"): default.value
@@ -303,14 +303,22 @@ def _values_of_file(group: str, option: str) -> dict[str, Any]:
         if isinstance(default, GroupDefault) and default.override and default.group is not None
     }
     values = {slot: kind for slot, kind in values.items() if slot in SLOTS and kind in VARIANTS[SLOTS[slot].settings]}
-    inner: list[tuple[str, Any]] = [(group.replace("/", "."), OmegaConf.to_container(file.config))]
-    while inner:
-        place, value = inner.pop()
-        if isinstance(value, dict):
-            inner += [(f"{place}.{name}", one) for name, one in value.items()]
-        elif "${" not in str(value):
-            values[place] = value
-    return values
+    return values | _file_settings(group, option)
+
+
+def _file_settings(group: str, option: str) -> dict[str, Any]:
+    """Return the values that the file of an option sets, without references, keyed by the dotted setting name."""
+    if (file := _file_of(group, option)) is None:
+        return {}
+    package = (file.header["package"] or group.replace("/", ".")).replace("_global_", "")
+    return values_by_name(OmegaConf.to_container(file.config), package)
+
+
+def _file_of(group: str, option: str) -> Any:
+    repository = GlobalHydra.instance().config_loader().repository  # type: ignore[attr-defined]
+    is_group = re.fullmatch(r"[\w/]+", group) and repository.group_exists(group)
+    file = repository.load_config(f"{group}/{option}") if is_group else None
+    return None if file is None or file.is_schema_source else file
 
 
 def compose_run(folder: Path, overrides: Sequence[str], what: str) -> Config:

@@ -155,6 +155,14 @@ def refuse_number(name: str, value: Any) -> None:
         raise UserError(f"{name} ({value}) must be of type {_BOOL}")
 
 
+def values_by_name(value: Any, name: str) -> dict[str, Any]:
+    """Return the values of nested dictionaries, without references (`${...}`), keyed by dotted names under `name`."""
+    if not isinstance(value, dict):
+        return {} if "${" in str(value) else {name: value}
+    inner = (values_by_name(one, f"{name}.{key}".lstrip(".")) for key, one in value.items())
+    return {place: one for values in inner for place, one in values.items()}
+
+
 _NOTHING = object()  # sentinel for a value that cannot be converted to the type of its setting
 
 
