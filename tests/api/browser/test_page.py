@@ -591,6 +591,24 @@ def test_a_damaged_file_says_so(run: Run, tmp_path: Path) -> None:
 
 
 @browser
+def test_names_are_numbered_as_whole_words_and_a_dot_follows_the_names_around_it(
+    settings: Callable[..., Any], tmp_path: Path
+) -> None:
+    body = """
+      await type("The dogfish saw a dog and a dog before it slept.");
+      for (const one of words().filter((one) => one.textContent === "dog")) await click(one);
+      const names = [...at("answers").querySelectorAll("th[scope=row]")].map((one) => one.textContent);
+      await type("安娜·卡列尼娜碰到王芳以后，她很高兴。");
+      await click(word("安娜"));
+      const first = marked("candidate");
+      await click(word("卡列尼娜"));
+      return { names, first, both: marked("candidate") };
+    """
+    seen = use(random_run(settings), body, tmp_path)
+    assert seen == {"names": ["dog:1", "dog:2"], "first": ["安娜"], "both": ["安娜", "·", "卡列尼娜"]}
+
+
+@browser
 def test_the_page_calls_no_answer_of_a_tie_the_answer(settings: Callable[..., Any], tmp_path: Path) -> None:
     body = """
       await type("Anna met Anna before she was tired.");

@@ -50,10 +50,13 @@
   // ---- the sentence and its marks
   const isUnread = (unit) => read.unread.some(([start, end]) => start < read.units[unit].end && read.units[unit].start < end);
   const isWord = (unit) => /[\p{L}\p{N}]/u.test(read.units[unit].label) && read.units[unit].start < read.units[unit].end;
+  const isMarkable = (unit) => isWord(unit) || /^[‐‑-]$/u.test(read.units[unit].label); // other marks in a name follow its words
   const textOf = (units) => read.characters.slice(...spanOf(units)).join("");
   function namesOf(lists) { // candidates with the same words have their numbers, as "dog:2" for the second "dog"
-    const names = lists.map(textOf), until = (units) => read.characters.slice(0, spanOf(units)[1]).join("");
-    return names.map((name, place) => names.indexOf(name) === names.lastIndexOf(name) ? name : `${name}:${until(lists[place]).split(name).length - 1}`);
+    const names = lists.map(textOf), wordAt = (unit) => read.units[unit]?.label.toLowerCase();
+    const isAt = (start, units) => units.every((unit, place) => wordAt(start + place) === wordAt(unit));
+    const numberOf = (units) => [...read.units.keys()].filter((start) => start <= units[0] && isAt(start, units)).length;
+    return names.map((name, place) => names.indexOf(name) === names.lastIndexOf(name) ? name : `${name}:${numberOf(lists[place])}`);
   }
   function candidates() { // neighbouring marked words are one name
     const lists = [], label = (unit) => read.units[unit].label;
@@ -96,7 +99,7 @@
       found = pronounsOf();
       const last = marks ? { span: marks.pronoun, units: unitsIn(marks.pronoun) } : found[found.length - 1];
       if (last) askAbout(last.units, last.span);
-      for (const span of marks ? marks.candidates : []) for (const unit of unitsIn(span)) marked.add(unit);
+      for (const span of marks ? marks.candidates : []) for (const unit of unitsIn(span).filter(isMarkable)) marked.add(unit);
     }
     at("text").lang = model.languageOf(text);
     at("marking-names").checked = true;
@@ -189,7 +192,7 @@
     wordButtons = units.map((unit) => {
       const node = button(read.units[unit].label, () => mark(unit), "");
       node.lang = languageOf(unit);
-      node.disabled = !isWord(unit);
+      node.disabled = !isMarkable(unit);
       node.hidden = read.units[unit].start === read.units[unit].end;
       return node;
     });
@@ -204,7 +207,7 @@
     at("row").replaceChildren(...unbroken(rowButtons, texts));
     at("words").dir = at("row").dir = read && isRightToLeft(read.text) ? "rtl" : "ltr";
   }
-  const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : marked.has(unit) ? "candidate" : "";
+  const roleOf = (unit) => pronoun.includes(unit) ? "pronoun" : candidates().some((list) => list.includes(unit)) ? "candidate" : "";
   function tellMarks() {
     wordButtons.forEach((node, unit) => {
       const role = roleOf(unit), isFound = found.some((each) => each.units.includes(unit));
