@@ -101,6 +101,7 @@ def test_a_span_beyond_the_words_is_named_before_the_kind_of_ends_is_required(sp
         ({"clusters": [], "tokens": None}, "line 1: it has none of the fields sentences, cased_words, tokens"),
         ({"clusters": [], "tokens": ["a", 3]}, "line 1, tokens[1]: 3 must be a word"),
         ({"clusters": [], "tokens": ["a", " "]}, "line 1, tokens[1]: ' ' must be a word"),
+        ({"clusters": [], "tokens": ["a ", "b"]}, "line 1, tokens[0]: 'a ' must be a word, without blanks around it"),
         ({"clusters": [], "sentences": [["a"], "b"]}, "line 1, sentences[1]: 'b' must be a list of words"),
         ({"clusters": [], "sentences": [[], []]}, "line 1, sentences: they hold no word"),
         ({"clusters": [], "tokens": []}, "line 1, tokens: it holds no word"),

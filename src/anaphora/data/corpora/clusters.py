@@ -167,8 +167,8 @@ def _words(place: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise UserError(f"{place}: {_shown(value)} must be a list of words")
     for number, word in enumerate(value):
-        if not isinstance(word, str) or not word.strip():
-            raise UserError(f"{place}[{number}]: {_shown(word)} must be a word")
+        if not isinstance(word, str) or not word or word != word.strip():
+            raise UserError(f"{place}[{number}]: {_shown(word)} must be a word, without blanks around it")
     return tuple(value)
 
 

@@ -305,7 +305,7 @@ class _Passage:
             self.spans.append((length, length + len(word)))
             written.append(f"{word} " if blank else word)
             length += len(written[-1])
-        self.text = "".join(written).rstrip()
+        self.text = "".join(written).removesuffix(" ")
 
     def head(self, mention: Mention) -> Span:
         return self.spans[mention.head - self.first]
