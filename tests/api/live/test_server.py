@@ -243,13 +243,16 @@ def address(application: LiveApplication) -> Iterator[str]:
     application.hosts = before
 
 
-def test_it_listens_on_this_machines_own_address(address: str, application: LiveApplication) -> None:
+def test_it_listens_on_this_machines_own_address(
+    address: str, application: LiveApplication, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert address.startswith("http://127.0.0.1:") and address.endswith("token=key")
     with urllib.request.urlopen(address) as reply:
         assert reply.status == 200
     taken = int(address.split(":")[2].split("/")[0])
-    with pytest.raises(UserError, match=rf"port \({taken}\) cannot be used"):
+    with pytest.raises(UserError, match=rf"port \({taken}\) cannot be used \(Address already in use\); choose another"):
         open_server(application, taken)
+    assert capfd.readouterr().err == ""
 
 
 def test_models_of_one_name_are_distinguished(finished: Path, own_run: Path) -> None:

@@ -7,7 +7,9 @@ address, refuses any other Host header (against DNS rebinding), and requires a t
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import socket
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -164,9 +166,14 @@ def open_server(application: LiveApplication, port: int) -> tuple[BaseWSGIServer
         UserError: the port cannot be used.
     """
     try:
-        server = make_server(HOST, port, application, threaded=True, request_handler=_QuietHandler)
-    except (OSError, SystemExit) as error:  # werkzeug exits if the port is in use
-        raise UserError(f"port ({port}) cannot be used ({error}); choose another, or 0 for any free port") from None
+        # With a port that is in use, werkzeug would print lines of its own and exit.
+        with socket.create_server((HOST, port)) as opened:
+            server = make_server(
+                HOST, port, application, threaded=True, request_handler=_QuietHandler, fd=opened.fileno()
+            )
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise UserError(f"port ({port}) cannot be used ({reason}); choose another, or 0 for any free port") from None
     application.hosts = (f"{HOST}:{server.port}", f"localhost:{server.port}")
     return server, f"http://{HOST}:{server.port}/?token={application.token}"
 
