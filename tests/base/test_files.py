@@ -174,16 +174,20 @@ def test_what_a_living_process_writes_is_no_leftover(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(f"{DRAFT_PREFIX}*"))
 
 
+@pytest.mark.parametrize("is_open", [False, True])
 def test_a_draft_that_another_process_takes_for_a_leftover_as_it_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    is_open: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[Path] = []
 
     def opened_late(path: Any, *rest: Any, **options: Any) -> int:
         if DRAFT_PREFIX in str(path) and not taken:
             taken.append(Path(path))
+            handle = unpatched(path, *rest, **options) if is_open else None
             remove_leftovers(tmp_path)
-        return unpatched(path, *rest, **options)
+            if handle is not None:
+                return int(handle)
+        return int(unpatched(path, *rest, **options))
 
     unpatched = os.open
     monkeypatch.setattr(os, "open", opened_late)
@@ -266,8 +270,9 @@ def test_places_that_cannot_be_written_are_refused_in_one_line_and_stay(tmp_path
             assert str(place.parent) in str(error.value) and "\n" not in str(error.value)
     with pytest.raises(UserError, match="is a folder"):
         check_writable(tmp_path)
-    with pytest.raises(UserError, match="is a file"):
-        held(tmp_path / "file")
+    for name, kind in (("file", "a file"), ("lost", "a broken link"), ("pipe", "a device")):
+        with pytest.raises(UserError, match=f"is {kind}"):
+            check_writable(tmp_path / name / "x")
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "file").read_text() == "mine"
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
