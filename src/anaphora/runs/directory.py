@@ -42,8 +42,6 @@ _NAME = re.compile(r"[^:]* \((?=[0-9a-f]{16}\)$)")
 """Name of a run, file or folder before the digest of its content."""
 _GROWING = ("runs", "corpora")
 """Settings of pages that list runs or corpora; a page may be replaced by one that lists more of them."""
-_CONTROLS = "untrained"
-"""Setting for the number of untrained models; a result without any is part of the same result with some."""
 
 
 class _PathInRun:
@@ -146,11 +144,10 @@ def claimed(
 ) -> Iterator[None]:
     """Check that results may be written to a folder, and record the settings of these results in `written.json`.
 
-    A result may only replace a result with the same settings, apart from two extensions: untrained models may be added
-    to a result without any, and a page about several runs or corpora may replace a page about fewer. With `overwrite`,
-    any result is replaced. A file without a record is kept in a folder that the user has named with `output`, and
-    replaced elsewhere. A note names replaced pages and files without a record. If the `with` block fails, the records
-    of results that it has not written are restored. The caller locks the folder.
+    A result may only replace a result with the same settings, a result without untrained models, or a page about fewer
+    runs or corpora. With `overwrite`, any result is replaced. A file without a record is kept in a folder that the user
+    has named with `output`, and replaced elsewhere. A note names replaced pages and files without a record. If the
+    `with` block fails, the records of results that it has not written are restored. The caller locks the folder.
 
     Args:
         results: the settings that determine each result, by name; the keys are paths in the folder. A value of the form
@@ -178,8 +175,8 @@ def claimed(
             unknown.append(result)
         before = stored.get(result, now)
         for name in {**now, **before}:
-            if name == _CONTROLS and before.get(name) == 0:
-                continue
+            if name == "untrained" and before.get(name) == 0:
+                continue  # the result is part of that with untrained models
             if name in _GROWING and (added := _added(before.get(name), now.get(name))) is not None:
                 note = _("{path} is replaced by one with more {setting}: {added}")
                 notes += [note.format(path=folder / result, setting=name, added=", ".join(added))] if added else []
@@ -357,8 +354,6 @@ def load_weights(model: PronounModel, layout: RunFiles, path: Path, tied_output:
 
 def pretrained_run(folder: Path) -> Run:
     """Open pretrained weights as a run with encoder and tokenizer, but without a prediction head or data.
-
-    Measurements go to outputs/<name of the folder>, since nothing is written next to the weights.
 
     Raises:
         UserError: a file is missing or broken, or the encoder of this package does not support the model.
