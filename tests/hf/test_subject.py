@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from tiny import VERSION, tiny, tiny_language_model, tokenizer
+from tiny import VERSION, tiny, tiny_language_model, tokenizer, transformers
+from tokenizers import Tokenizer, models
 
 from anaphora.analysis.causal.candidate_scoring import answerable_questions
 from anaphora.analysis.causal.language_models import LanguageModelSubject
@@ -149,6 +150,15 @@ def test_a_decoder_completes_a_prompt_with_the_candidate() -> None:
         expected = logits.log_softmax(dim=-1)[list(target.positions), list(target.ids)].mean()
         subject = of_transformers(model, EXAMPLES[:1])
         assert subject.scores()[0, target.candidate] == pytest.approx(expected.item(), abs=1e-5)
+
+
+def test_a_candidate_whose_first_token_ends_the_prompt_is_no_answer() -> None:
+    letters = {letter: number for number, letter in enumerate(sorted({*EXAMPLES[2].text, *"这里的“他”指的是"}))}
+    for merges, answered in (([], 1), ([("是", "小")], 0)):
+        vocabulary = letters | {"".join(pair): len(letters) for pair in merges}
+        backend = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+        model = open_model(tiny_language_model("gpt2"), transformers.PreTrainedTokenizerFast(tokenizer_object=backend))
+        assert len(answerable_questions(TransformersLanguageModel(model), EXAMPLES[2:])) == answered
 
 
 def test_with_its_causal_mask_a_decoder_gives_later_words_no_weight() -> None:

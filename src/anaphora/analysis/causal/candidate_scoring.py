@@ -103,9 +103,9 @@ class Question:
 def answerable_questions(model: LanguageModel, examples: Sequence[Example]) -> list[Question]:
     """Return the items that a model can answer, in the given order, each with the texts from which it is scored.
 
-    An item is left out if no token covers its pronoun, if a text with a candidate is too long, or if a candidate
-    changes how the rest of the text is tokenized. A masked language model also skips items whose pronoun is the cue
-    (the word that decides which candidate is meant), because the mask would hide it.
+    An item is left out if no token covers its pronoun or a candidate, if a text with a candidate is too long, or if a
+    candidate changes how the rest of the text, with the prompt, is tokenized. A masked language model also skips items
+    whose pronoun is the cue (the word that decides which candidate is meant), because the mask would hide it.
 
     Raises:
         UserError: the model does not accept the text of an item.
@@ -143,9 +143,12 @@ def _scored_texts(
         except UserError:  # the sentence fits, but is too long with the answer
             return None
         covering = whole.covering(span)
+        if not covering:
+            return None
         ids = tuple(whole.ids[token] for token in covering)
         if model.is_decoder:
-            if whole.ids[: len(tokens.ids)] != tokens.ids:
+            # A first token that also holds the prompt's end, as "是小" can in Chinese, would be scored with it.
+            if whole.ids[: len(tokens.ids)] != tokens.ids or whole.spans[covering[0]][0] < span[0]:
                 return None
             alignment: list[tuple[int, ...]] = [(token,) for token in range(len(tokens.ids))]
             target = Target(candidate, tuple(token - 1 for token in covering), ids)
