@@ -12,6 +12,7 @@ from anaphora.analysis.causal import one_head
 from anaphora.analysis.causal.causal_tests import causal_tests
 from anaphora.analysis.causal.knockout_and_ablation import CausalTests
 from anaphora.analysis.causal.one_head import DOSES, KEYS
+from anaphora.analysis.causal.patching import aligned_patching
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.results.typed_json import to_json
 
@@ -62,6 +63,16 @@ def test_an_item_whose_answers_tie_is_not_answered_correctly_and_not_exchanged()
     tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
     tests.right[0] = 0.5
     assert one_head._exchange(tests)[0].tolist() == [False] + [True] * (len(PAIRS) - 1)
+
+
+def test_an_answer_that_ties_after_patching_or_an_exchange_counts_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = CausalTests(Copier(PAIRS, [COPIER], [1.0]), COPIER, [COPIER, *OTHERS], silent)
+    tied = np.zeros_like(tests.before)
+    monkeypatch.setattr(one_head, "_scores", lambda *_: tied)
+    monkeypatch.setattr(tests.subject, "patched", lambda *_: tied)
+    share = 1 / tied.shape[1]
+    assert one_head._exchange(tests)[1] == pytest.approx(share)
+    assert aligned_patching(tests)(np.ones(len(PAIRS), dtype=bool)).head.flipped == pytest.approx(share, abs=1e-4)
 
 
 def test_what_a_knockout_frees_goes_where_the_rest_of_the_row_is() -> None:

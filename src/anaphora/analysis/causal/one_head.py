@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from anaphora.analysis.causal.edges import SentenceEdges
 from anaphora.analysis.causal.knockout_and_ablation import CausalTests, KnockedOut
 from anaphora.analysis.causal.subjects import Scores
-from anaphora.analysis.maps.answers import Bools, Floats
+from anaphora.analysis.maps.answers import Bools, Floats, shares_right
 from anaphora.analysis.results.causal import AlignedPatching, HeadLevel, RemovedMass
 from anaphora.analysis.scores.cells import rounded
 from anaphora.base.translation import _
@@ -51,7 +51,7 @@ def head_level(
 
     def cell(items: Bools) -> HeadLevel:
         patched, tested = aligned(items), items & exchangeable
-        exchange_flips, exchange_interval = tests.mean(exchanged.astype(np.float64), tested)
+        exchange_flips, exchange_interval = tests.mean(exchanged, tested)
         left = items & np.isfinite(freed["cue"])
         return HeadLevel(
             items=int(items.sum()),
@@ -123,7 +123,7 @@ def _dose(tests: CausalTests, mass: float) -> tuple[Bools, Floats, Floats]:
     return tests.mask(lighter["antecedent"]), right["antecedent"], right["other_edges"]
 
 
-def _exchange(tests: CausalTests) -> tuple[Bools, Bools]:
+def _exchange(tests: CausalTests) -> tuple[Bools, Floats]:
     """Exchange the pronoun's weights on the antecedent and on the distractor with the largest weight.
 
     Only items that the model answers correctly and that have a distractor are tested. If pronoun, antecedent and
@@ -131,10 +131,10 @@ def _exchange(tests: CausalTests) -> tuple[Bools, Bools]:
     effect is the same as if the head's value vectors of the two candidates were exchanged.
 
     Returns:
-        Masks of the tested items, and of the items whose answer becomes the distractor, (N,) each.
+        Mask of the tested items, and whether the answer becomes the distractor (1 / k in a tie), (N,) each.
     """
     rows: dict[int, Row] = {}
-    expected = np.full(len(tests.sentences), -1)
+    expected = np.zeros_like(tests.gold)
     for item, (sentence, example) in enumerate(zip(tests.sentences, tests.subject.examples, strict=True)):
         others = [number for number in range(len(sentence.mentions)) if number not in example.antecedents]
         rivals = [
@@ -149,9 +149,8 @@ def _exchange(tests: CausalTests) -> tuple[Bools, Bools]:
         exchanged = row.copy()
         exchanged[:, sentence.antecedents] = row[:, keys].sum(axis=1, keepdims=True) / len(sentence.antecedents)
         exchanged[:, keys] = row[:, sentence.antecedents].sum(axis=1, keepdims=True) / len(keys)
-        rows[item], expected[item] = exchanged, rival
-    items = expected >= 0
-    return items, (_scores(tests, rows).argmax(axis=1) == expected) & items
+        rows[item], expected[item, rival] = exchanged, True
+    return np.asarray(expected.any(axis=1)), shares_right(_scores(tests, rows), expected)
 
 
 def _freed(tests: CausalTests) -> dict[str, Floats]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anaphora.analysis.causal.knockout_and_ablation import CausalTests
-from anaphora.analysis.maps.answers import Bools
+from anaphora.analysis.maps.answers import Bools, Floats, shares_right
 from anaphora.analysis.results.causal import AlignedPatching, Flipped, FlippedByCount, PatternPatching
 from anaphora.analysis.results.scores import Head
 from anaphora.analysis.scores.quads import next_in_minimal_pair
@@ -96,16 +96,16 @@ def pattern_patching(
 
 def _flipped(
     tests: CausalTests, partners: Mapping[int, int], rows: Mapping[int, NDArray[np.float32]], heads: Sequence[Head]
-) -> Bools:
-    """Return a mask (N,) of the items whose answer, after patching, is that of the minimal pair's other sentence.
+) -> Floats:
+    """Return whether each answer, after patching, is that of the minimal pair's other sentence, (N,); 1 / k in a tie.
 
     `partners` has the index of the other sentence for each patched item, and `rows` the pronoun's new rows.
     """
     if not partners:
-        return tests.mask(())
-    expected = np.full(len(tests.right), -1)
-    expected[list(partners)] = tests.answers[list(partners.values())]
-    return np.asarray(tests.subject.patched(heads, rows).argmax(axis=1) == expected)
+        return np.zeros(len(tests.right))
+    expected = np.zeros_like(tests.gold)
+    expected[list(partners), tests.answers[list(partners.values())]] = True
+    return shares_right(tests.subject.patched(heads, rows), expected)
 
 
 def _differ_in_one_word(tests: CausalTests, item: int, other: int) -> bool:
@@ -152,6 +152,6 @@ def align_rows(rows: NDArray[np.float32], source: Sequence[int], target: Sequenc
     return laid.astype(np.float32)
 
 
-def _flip_share(tests: CausalTests, flipped: Bools, pairs: Bools) -> Flipped:
-    value, interval = tests.mean(flipped.astype(np.float64), pairs)
+def _flip_share(tests: CausalTests, flipped: Floats, pairs: Bools) -> Flipped:
+    value, interval = tests.mean(flipped, pairs)
     return Flipped(flipped=value, interval=interval)
