@@ -20,7 +20,7 @@ from anaphora.settings.data import OwnExamples
 from anaphora.settings.model.attention import PROJECTIONS
 from anaphora.settings.run import Config
 from anaphora.training.items import label_nearest, nearest_compatible, replace_labels, shuffle_labels
-from anaphora.training.module import TrainingModule, seed_generator, step_seed
+from anaphora.training.module import TrainingModule, seed_generator, shares_right, step_seed
 from anaphora.training.run import freeze, train
 
 
@@ -29,6 +29,12 @@ def test_every_step_of_every_seed_has_a_generator_of_its_own() -> None:
     assert len(seeds) == 50 * 200
     assert all(0 <= seed < 2**63 for seed in seeds)
     torch.manual_seed(max(seeds))
+
+
+def test_validations_count_a_tie_in_part() -> None:
+    scores = torch.tensor([[2.0, 2.0, 1.0], [0.0, 1.0, 2.0], [1.0, 1.0, 1.0], [torch.nan] * 3])
+    right = torch.tensor([[False, True, False], [False, False, True], [True, True, False], [True, False, False]])
+    torch.testing.assert_close(shares_right(scores, right), torch.tensor([1 / 2, 1, 2 / 3, 0]))
 
 
 def test_the_generator_of_a_step_draws_what_torch_draws_from_the_seed() -> None:

@@ -120,7 +120,7 @@ class TrainingModule(lightning.LightningModule):
         if self.task.prediction.kind != "none":
             scores = self.model.prediction_head.scores(output, batch)
             probability, predicted = scores.softmax(dim=1).max(dim=1)
-            self._add("accuracy", batch.right_answers.gather(1, predicted.unsqueeze(1)).float().sum())
+            self._add("accuracy", shares_right(scores, batch.right_answers).sum())
             predicted = predicted.masked_fill(predicted == scores.shape[1] - 1, -1)
             self._collect(items=batch.items, predicted=predicted, probability=probability.float())
             self._add("loss", self.model.prediction_head.loss(scores, batch).sum())
@@ -134,10 +134,9 @@ class TrainingModule(lightning.LightningModule):
         items = len(batch.items)
         assert output.rows is not None
         masses = torch.stack([candidate_masses(layer, batch) for layer in output.rows])  # (L, N, H, M)
-        best = masses.masked_fill(~batch.present[:, None], -math.inf).argmax(dim=-1)
-        self._collect(head_choices=best.transpose(0, 1))
-        right = batch.gold[torch.arange(items, device=best.device)[:, None], best]
-        self._add("attention_candidate_accuracy", right.float().sum(dim=1))
+        present = masses.masked_fill(~batch.present[:, None], -math.inf)
+        self._collect(head_choices=present.argmax(dim=-1).transpose(0, 1))
+        self._add("attention_candidate_accuracy", shares_right(present, batch.gold[:, None]).sum(dim=1))
         self._add("attention_mass", (masses * batch.gold[:, None]).sum(dim=(1, 3)))
         # This includes padding and the [CLS] of other sentences, but they get no weight.
         special = (batch.words < 0)[batch.query_positions // batch.words.shape[1]].unsqueeze(1)  # (K, 1, T)
@@ -193,6 +192,12 @@ class TrainingModule(lightning.LightningModule):
 CURVES_EVERY = 10
 """Number of steps between two points of the training curves and between two losses on the progress bar."""
 HEAD_MEASURES = ("attention_candidate_accuracy", "attention_mass", "attention_special", "attention_entropy")
+
+
+def shares_right(scores: Tensor, right: Tensor) -> Tensor:
+    """Return the share of right answers among those with the highest of K scores: (..., K) -> (...); 0 for NaN."""
+    highest = scores == scores.amax(dim=-1, keepdim=True)
+    return (highest & right).sum(dim=-1) / highest.sum(dim=-1).clamp(min=1)
 
 
 def seed_generator(seed: int, device: torch.device) -> None:
