@@ -245,7 +245,7 @@ def test_arguments_of_another_type_are_refused_by_their_name_and_a_tuple_is_a_li
         (lambda: run.attention(None), "text (None) must be a string"),
         (lambda: run.answer(["a"], "she", ["Anna"]), "text (['a']) must be a string"),
         (lambda: run.attribution(" ", "she", ["Anna"]), "text: it is empty"),
-        (lambda: run.attention(TEXT, 5), "pronoun (5) must be a string: a word of the text, or characters as 0:4"),
+        (lambda: run.attention(TEXT, 5), "pronoun (5) must be a string: a word of the text, or a range of characters"),
         (lambda: run.attention(TEXT, "she", None), "candidates (None) must be a list of words of the text"),
         (lambda: run.answer(TEXT, "she", [(0, 4)]), "candidates ([(0, 4)]) must be a list of words of the text"),
         (lambda: run.explain(TEXT, language="fr"), "language ('fr') must be one of en, zh"),

@@ -263,7 +263,7 @@ def test_an_interrupt_ends_with_130_and_one_line(capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as left, user_errors_exit():
         raise KeyboardInterrupt
     assert left.value.code == 130
-    assert capsys.readouterr().err == "stopped; what is written is whole\n"
+    assert capsys.readouterr().err == "stopped; all that was written is complete\n"
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
@@ -282,7 +282,7 @@ def test_a_termination_ends_with_one_line_unless_it_is_handled(
     with pytest.raises(SystemExit) as left, user_errors_exit(), user_errors_exit():
         work()
     assert (left.value.code, cleaned) == (status, ["up"])
-    assert capsys.readouterr().err == "stopped; what is written is whole\n"
+    assert capsys.readouterr().err == "stopped; all that was written is complete\n"
     assert signal.getsignal(number) is signal.SIG_DFL
     before = signal.signal(number, signal.SIG_IGN)
     try:

@@ -301,7 +301,7 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     (tmp_path / "demo" / "model.safetensors").unlink()
     assert "demo: unfinished; it is resumed" in done("demo", *arguments)
     assert (tmp_path / "demo" / "model.safetensors").read_bytes() == weights
-    assert "its weights are re-used" in done("demo", *arguments)
+    assert "its weights are reused" in done("demo", *arguments)
 
 
 def test_the_demonstration_trains_nothing_that_it_cannot_measure(

@@ -357,7 +357,7 @@ def user_errors_exit() -> Iterator[None]:
             raise
         sys.exit(report_error(UserError(_OUT_OF_MEMORY)))
     except KeyboardInterrupt as stop:
-        print(_("stopped; what is written is whole"), file=sys.stderr)
+        print(_("stopped; all that was written is complete"), file=sys.stderr)
         sys.exit(128 + (stop.number if isinstance(stop, Terminated) else signal.SIGINT))
 
 

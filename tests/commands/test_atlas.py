@@ -48,8 +48,8 @@ def test_models_stand_side_by_side_and_are_measured_once(
     assert done.status == 0, done.err
     page = (tmp_path / "atlas.html").read_text(encoding="utf-8")
     assert "Atlas: 3 models" in page and "https://" not in page
-    assert "Not tested, for they answer nothing: silent." in page
-    assert "In decoder a pronoun sees only what stands before it" in page
+    assert "Not tested, because they give no answers: silent." in page
+    assert "In decoder, a pronoun sees only what comes before it" in page
     assert "no causal tests: silent: it has no output layer" in done.out
     lines = (tmp_path / "atlas.csv").read_text(encoding="utf-8").splitlines()
     assert {line.split(",")[0] for line in lines[1:]} == {"decoder", "silent", finished.name}

@@ -42,7 +42,7 @@ def test_controls_are_trained_with_the_runs_own_settings_then_reused_or_resumed(
     status, out, err = script("controls", f"run={own_run}", "controls=[shuffled_labels,no_positions]")
     assert status == 0, err
     assert "shuffled_labels: unfinished; it is resumed" in out
-    assert "no_positions: finished; its weights are re-used" in out
+    assert "no_positions: finished; its weights are reused" in out
     assert layout.weights.read_bytes() == weights
     assert metrics_of(own_run) == metrics
 

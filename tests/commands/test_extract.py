@@ -106,7 +106,7 @@ def test_what_is_written_is_not_written_again_and_a_stopped_shard_leaves_nothing
         extract(Extraction(run=str(own_run), shard="2/2"))
     assert not (own_run / "attention" / "shard_2_of_2").exists()
     extract(first)
-    assert "written already" in capsys.readouterr().out
+    assert "already written" in capsys.readouterr().out
     with pytest.raises(UserError, match=r"test.parquet holds the results with items=null, which would be overwritten"):
         extract(Extraction(run=str(own_run), shard="1/2", items=8))
     path.with_name("test_scores.parquet").unlink()

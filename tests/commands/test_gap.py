@@ -74,7 +74,7 @@ def test_fine_tuned_runs_are_reported_one_by_one_and_together(
     assert list(twice) == [f"{name}{way}" for name in rows for way in ("", ", both ways")]
     assert {name: twice[name]["f1"] for name in rows} == {name: row["f1"] for name, row in rows.items()}
     gain = twice["mean of 2, both ways"]["f1"] - twice["mean of 2"]["f1"]
-    assert f"both ways, less once: F1 {format_signed(gain, 3)} [" in both.out
+    assert f"both ways, minus once: F1 {format_signed(gain, 3)} [" in both.out
     assert (
         "needs answers, which weights=... does not have"
         in script("gap", f"weights={weights}", f"data.path={gap}", "exchanged=true").err

@@ -150,7 +150,7 @@ def test_damaged_scores_are_mended_by_scoring(own_run: Path, script: Script) -> 
     assert (status, err.count("\n")) == (2, 1) and "metrics.json: head: the key is missing; delete" in err
     status, out, err = script("score", f"run={own_run}", "untrained=0")
     assert status == 0, err
-    assert "it is measured anew" in out
+    assert "it is measured again" in out
     assert json.loads(RunFiles(own_run).metrics.read_text(encoding="utf-8"))["head"]
 
 

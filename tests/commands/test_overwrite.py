@@ -322,7 +322,7 @@ def test_a_page_replaces_one_of_some_of_its_runs(own_run: Path, tmp_path: Path, 
     status, out, err = script(*page, f"runs=[{second},{own_run}]")
     assert status == 0 and "replaced" not in out, err
     status, out, err = script(*page, f"runs=[{third},{second},{own_run}]")
-    assert status == 0 and "report.html is replaced by one with more runs: third (" in " ".join(out.split()), err
+    assert status == 0 and "report.html is replaced by a file with more runs: third (" in " ".join(out.split()), err
     status, _, err = script(*page, f"runs=[{third},{own_run}]")
     assert status == 2 and "holds the results with runs=" in err
 
@@ -334,7 +334,7 @@ def test_what_is_replaced_without_a_record_is_named(own_run: Path, script: Scrip
     status, out, err = script("score", f"run={own_run}", "untrained=0")
     assert status == 0, err
     words = " ".join(out.split())
-    assert "not recorded with which settings these files were written; they are replaced: metrics.json" in words
+    assert "the settings of these files are not recorded; they are replaced: metrics.json" in words
     assert "the evidence of the last report is removed, because it was measured with other settings" in words
     status, out, err = script("score", f"run={own_run}", "untrained=0")
     assert status == 0 and "recorded" not in out and "removed" not in out

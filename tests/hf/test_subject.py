@@ -215,5 +215,5 @@ def test_what_cannot_be_asked_says_why() -> None:
         pytest.skip("before 5.16, the weights of diffllama enter one product")
     reason = str(why_no_answer(open_model(tiny_language_model("diffllama"), tokenizer())))
     assert reason.endswith(
-        "of the family diffllama can be read and not edited: the weights of block 0 enter two products"
+        "of the family diffllama can be read but not edited: the weights of block 0 enter two products"
     )

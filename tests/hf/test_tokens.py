@@ -122,7 +122,8 @@ def test_a_special_token_that_a_chat_template_has_written_is_read_twice_and_name
         for _ in range(2):
             assert list(read.read(text).ids) == read.tokenizer(text)["input_ids"]
         assert capsys.readouterr().out == (
-            f"text: {token} is in it, and the tokenizer adds it too: the model reads it twice; leave it out\n"
+            f"text: it contains {token}, which the tokenizer adds too, so that the model reads it twice; "
+            f"leave {token} out\n"
         )
         adding(kind, adds=False).read(text)
         assert capsys.readouterr().out == ""

@@ -91,7 +91,7 @@ def spoken(
         "en role cues task 46.0 % (chance 44.0 %); zh set cues candidate 50.0 % (chance 44.0 %); en items task 9.0 % "
         "(chance 44.0 %); zh items candidate 9.0 % (chance 44.0 %)."
     )
-    nothing = "The items measured hold nothing that this is about."
+    nothing = "The measured items contain nothing that this applies to."
     controls: dict[str, Control | None] = {
         name: replace(
             trained, expected=each.statement, observed=f"{observed} {each.if_above}" if each.if_above else nothing

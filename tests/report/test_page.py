@@ -302,7 +302,7 @@ def test_the_section_on_heads_claims_a_choice_on_other_sentences_only_where_ther
     claim = "all other numbers come from sentences that had no part in the choice"
     assert claim in explanation(evidence)
     for other in (replace(evidence, split="dev"), replace(evidence, head=replace(evidence.head, chosen_on="named"))):
-        assert claim not in explanation(other) and "nothing here is a test of it" in explanation(other)
+        assert claim not in explanation(other) and "none of these numbers is a test of it" in explanation(other)
 
 
 def test_a_short_training_takes_a_part_of_a_minute(evidence: Evidence) -> None:
@@ -402,7 +402,7 @@ def test_a_comparison_tells_which_rows_are_not_of_the_same_items_in_all_runs(
     assert "…" not in printed  # no number or heading is cut off, however wide the terminal is
     items = evidence.languages["en"].items
     assert f"English: the runs were scored on different items, 3 to {items} of them" in printed
-    assert "Chinese: the row is of 1 of the 2 runs; the others have no such items" in printed
+    assert "Chinese: the row covers 1 of the 2 runs; the others have no such items" in printed
     other_order = compare_runs([fewer, evidence])  # no language is left out because the first run lacks it
     assert {(row.language, row.kind, row.runs) for row in other_order} == {
         (row.language, row.kind, row.runs) for row in spreads

@@ -111,8 +111,8 @@ def test_languages_of_one_case_share_a_sentence() -> None:
     assert said == (
         "In English and Chinese, layer 2 head 0 picks the antecedent (gives it more weight than every other "
         "candidate) in 97 % (English) and 95 % (Chinese) of unseen items (chance 45 %), above every baseline and the "
-        "95th percentile of untrained models; this shows what the head attends to; whether the model uses it is for "
-        "the causal tests and the verdict."
+        "95th percentile of untrained models; this shows what the head attends to; the causal tests and the verdict "
+        "say whether the model uses it."
     )
 
 
@@ -150,7 +150,7 @@ def test_a_model_without_answers_is_not_said_to_answer_wrongly() -> None:
 def test_a_baseline_that_solves_the_task_leaves_it_unsolved() -> None:
     said = headline_sentence(evidence(en=cell(task=0.985, baselines={"bag_of_words": 0.985})))
     assert "should not be read" in said
-    assert "no more than a rule that looks at no attention" in said
+    assert "no more than a rule that uses no attention" in said
 
 
 def test_a_kind_of_cue_that_fails_is_named() -> None:
@@ -194,7 +194,7 @@ def test_right_answers_that_are_not_clearly_above_a_bar_are_not_plainly_called_u
     by_chance = evidence(en=cell(task=0.85, intervals=wide, baselines={}))
     assert "correctly, not clearly above chance (45 %): the task counts" in headline_sentence(by_chance)
     no_more = evidence(en=cell(task=0.85, intervals=wide, baselines={"nearest": 0.9}))
-    assert "no more than a rule that looks at no attention" in headline_sentence(no_more)
+    assert "no more than a rule that uses no attention" in headline_sentence(no_more)
     for summary, bar in ((by_rule, "nearest (70 %)"), (by_chance, "chance (45 %)"), (no_more, "nearest (90 %)")):
         title = "In English, the model answers 85 % of test items correctly, not clearly above {}: the task counts as"
         assert scoreboard_title(summary) == f"{title.format(bar)} not solved"

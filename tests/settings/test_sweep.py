@@ -43,7 +43,7 @@ def test_a_sweep_goes_on_after_a_failure_tells_it_at_the_end_and_finds_its_runs_
     assert not any(word in name for name in first for word in ("output", "progress", "loggers")), first
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")}
     status, out, err = sweep(script, table, tiny_settings, tmp_path, *wanted)
-    assert status == 1 and out.count("finished; its weights are re-used") == 2
+    assert status == 1 and out.count("finished; its weights are reused") == 2
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")} == before
     status, out, err = sweep(script, table, tiny_settings, tmp_path, "seed=0,1", "model.attention.heads=2")
     assert status == 0 and out.count("re-used") == 2

@@ -62,7 +62,9 @@ def test_a_study_without_heads_speaks_of_none(tmp_path: Path) -> None:
     assert answer_sentence(result) == "Open: not everything is measured."
     table = next(line for line in terminal_report(result) if not isinstance(line, str))
     assert table.title == "English: median (lowest to highest) over seeds"
-    assert conclusions(result) == ["English, all items: no cell solves the task (median task accuracy from 98 % on)."]
+    assert conclusions(result) == [
+        "English, all items: no cell solves the task (a median task accuracy of at least 98 %)."
+    ]
     figures = draw_study_figures(result)
     assert not any("Hatched" in text.get_text() for text in figures["cells_en"].findobj(Text))
     write_study_page(tmp_path / "study.html", result, figures)
@@ -309,7 +311,7 @@ def test_a_group_with_a_number_stands_on_an_axis(group: str, place: object) -> N
 
 def test_conclusions_name_what_is_not_solved_and_what_differs() -> None:
     text = " ".join(conclusions(study()))
-    assert "3 of 4 cells solve the task (median from 98 % on); not bilinear + one." in text
+    assert "3 of 4 cells solve the task (a median task accuracy of at least 98 %); not bilinear + one." in text
     accuracy = "the chosen head’s candidate accuracy is highest with one, 96.0 (95.0 to 97.0) %"
     assert f"{accuracy}, and lowest with bilinear, 41.0" in text
     assert "differs from the base’s" not in text  # by the same in all three seeds, which shows no interval

@@ -145,7 +145,7 @@ def test_a_repeated_job_finds_its_run_though_the_data_named_the_labels(
     stages: list[str] = []
     for _ in range(2):
         finish_training(config, "choose another name=", stages.append)
-    assert [stage.rpartition(": ")[2] for stage in stages] == ["training", "finished; its weights are re-used"]
+    assert [stage.rpartition(": ")[2] for stage in stages] == ["training", "finished; its weights are reused"]
     with pytest.raises(UserError, match="holds a run with other settings"):
         finish_training(classifying(settings, reviews, tmp_path, "task.prediction.labels=[poor,good]"), "stop")
     moved = tmp_path / "moved" / reviews.name

@@ -282,7 +282,7 @@ class SentenceAttention:
                 cells = [f"{one.layer}.{one.head}  {one.weight:.2f}" if one.weight > 0 else hidden for one in heaviest]
                 rows.append([word, *cells])
         return TableElement(
-            title=_("The heaviest head to each candidate, as layer.head"),
+            title=_("The head with most weight on each candidate, as layer.head"),
             columns=[_("from"), *(_("to {candidate}").format(candidate=name) for name in names)],
             rows=rows,
         )

@@ -271,7 +271,10 @@ def _locked_file(directory: Path) -> int:
         except OSError:  # ENOSYS, ENOLCK
             from anaphora.base.console import say  # rich is slow to import
 
-            say("{directory}: this file system has no locks; let one process at a time write here", directory=directory)
+            say(
+                "{directory}: this file system has no locks; let only one process at a time write here",
+                directory=directory,
+            )
             return handle
         if not is_held:
             os.close(handle)

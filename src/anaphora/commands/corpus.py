@@ -77,7 +77,7 @@ def _describe(settings: CorpusDescription) -> None:
         texts = {name: corpus.texts(name) for name in data_settings.SPLITS}
         seconds = time.perf_counter() - started
         counts = text_table(texts)
-        print_table_of(_("texts; words stand between blanks"), counts)
+        print_table_of(_("texts; words are separated by spaces"), counts)
         counted = N_("read: {count:text|texts} from {rows:row|rows} in {seconds} s")
         print_reading(counted, texts, corpus.report, seconds, settings.data)
         for (earlier, known), (later, listed) in combinations(texts.items(), 2):

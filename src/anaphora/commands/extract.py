@@ -145,7 +145,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
     files = [items_path(path)] if of_texts or settings.text is not None else [items_path(path), scores_path]
     stored = parquet_about(path)
     if about is not None and stored == about and all(each.exists() for each in files):
-        say("{path}: written already, from the same items and weights", path=path)
+        say("{path}: already written, from the same items and weights", path=path)
         return
     total = sum(map(len, parts))
     rows, size = extractor.estimate(parts)
@@ -173,7 +173,7 @@ def _extract(run: Run, selection: Selection, path: Path, settings: Extraction, b
             show(_("extracting: {done} of {items:item|items}, about {left} left").format(**values))
             if is_first and done < total:
                 # For output without a live status line, such as a log.
-                say("by the first of them: {done} of {items:item|items}, about {left} left", **values)
+                say("about {left} left, judging by the first {done} of {items:item|items}", **values)
         if not written and not settings.shard:
             raise UserError(f"words ({settings.words}) appear in none of {counted(total, 'text')}")
     memory = f"{max(0, _peak_bytes() - bytes_before) / 2**20:,.0f}" if bytes_before else None

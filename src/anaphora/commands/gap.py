@@ -222,7 +222,7 @@ def _print_exchange_gain(evaluation: GapEvaluation) -> None:
         else ""
     )
     say(
-        "both ways, less once: F1 {above}{interval}; {moved} % of answers change",
+        "both ways, minus once: F1 {above}{interval}; {moved} % of answers change",
         above=format_signed(above, 3),
         interval=ends,
         moved=f"{moved:.1f}",

@@ -191,8 +191,8 @@ def last_pronoun(text: str) -> Span:
     if not spans:
         raise UserError(
             N_(
-                "text ({text!r}) has no third-person pronoun of English or Chinese: choose the word to ask about "
-                "(pronoun=...)"
+                "text ({text!r}) has no English or Chinese third-person pronoun: choose the word to ask about"
+                " (pronoun=...)"
             ),
             text=text,
         )
@@ -233,10 +233,10 @@ def find_span(text: str, words: str, setting: str) -> Span:
             the character span is outside the text.
     """
     if not isinstance(words, str):
-        message = N_("{setting} ({words!r}) must be a string: a word of the text, or characters as 0:4")
+        message = N_("{setting} ({words!r}) must be a string: a word of the text, or a range of characters such as 0:4")
         raise UserError(message, setting=setting, words=words)
     if not words.strip():
-        message = N_("{setting} ({words!r}) is blank; give a word of the text, or characters as 0:4")
+        message = N_("{setting} ({words!r}) is blank; give a word of the text, or a range of characters such as 0:4")
         raise UserError(message, setting=setting, words=words)
     occurrences = list(occurrences_in_any_case(words, text))
     if occurrences:
@@ -268,7 +268,9 @@ def find_span(text: str, words: str, setting: str) -> Span:
         )
         written = written_span(text, part)
         raise UserError(message, setting=setting, words=words, text=text, whole=text[start:end], characters=written)
-    message = N_("{setting} ({words!r}) is not in the text {text!r}; give a word of it, or characters as 0:4")
+    message = N_(
+        "{setting} ({words!r}) is not in the text {text!r}; give a word of it, or a range of characters such as 0:4"
+    )
     raise UserError(message, setting=setting, words=words, text=text)
 
 

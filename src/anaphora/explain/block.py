@@ -84,8 +84,8 @@ class BlockSteps:
                 "turn",
                 _("Positions turn queries and keys"),
                 _(
-                    "Rotary encoding: pairs of numbers are turned by an angle that grows with the token’s position. "
-                    "What two tokens then have in common depends on how far apart they stand."
+                    "Rotary encoding: pairs of numbers are turned by an angle that grows with the token’s "
+                    "position. How well two tokens match then also depends on how far apart they are."
                 ),
                 tuple(turns),
             )

@@ -197,7 +197,7 @@ def _split_word_note(tokens: TokenizedText, labels: tuple[str, ...]) -> str | No
         if number >= 0:
             subwords.setdefault(number, []).append(label)
     split = ["·".join(parts) for parts in subwords.values() if len(parts) > 1]
-    note = _("Split into subwords that the model knows: {words}. What it does there means little.")
+    note = _("Split into subwords that the model knows: {words}. What the model does with them means little.")
     return note.format(words=pgettext("list", ", ").join(dict.fromkeys(split))) if split else None
 
 
@@ -208,8 +208,8 @@ def _character_note(tokens: TokenizedText, labels: tuple[str, ...], example: Exa
     names = [[labels[position] for position in tokens.covering(mention)] for mention in mentions]
     split = ["·".join(parts) for parts in names if len(parts) > 1 and all(len(part) == 1 for part in parts)]
     note = _(
-        "Candidates that are no words of the vocabulary, read one character at a time: {words}. What the model does "
-        "there means little."
+        "Candidates that are not in the vocabulary, read one character at a time: {words}. What the model "
+        "does with them means little."
     )
     return note.format(words=pgettext("list", ", ").join(dict.fromkeys(split))) if split else None
 
@@ -313,7 +313,7 @@ def _embedding_steps(encoder: Encoder, tokens: EncoderInput, embedded: Tensor, l
         scale = f"{encoder.position.scale:.4g}"
         texts.append(_("It is multiplied by the square root of the width, {scale}.").format(scale=scale))
     if tokens.marks is not None:
-        texts.append(_("Candidates carry a mark of their number besides."))
+        texts.append(_("Candidates also carry a mark of their number."))
         vectors = vectors + tokens.marks
     summed = encoder.position.embed(vectors, tokens.positions)
     normed = not isinstance(encoder.embedding_norm, nn.Identity)
@@ -344,10 +344,12 @@ def _answer(model: PronounModel, batch: Batch, example: Example, temperature: fl
     row = labelled_matrix(_("score"), answers, ("",), names, ("one", "tokens"), followed=False)
     shares = masked_softmax(answers / temperature)
     share = labelled_matrix(_("share"), shares, ("",), names, ("one", "tokens"), False, True)
-    texts = [_score_text(model), _("The softmax of the scores is the share of each.")]
+    texts = [_score_text(model), _("The softmax of the scores gives each candidate its share.")]
     divided = []
     if temperature != 1:
-        calibrated = _("Before it, the temperature {temperature} divides them, with which the shares are calibrated.")
+        calibrated = _(
+            "Before that, the scores are divided by the temperature {temperature}, which calibrates the shares."
+        )
         texts.append(calibrated.format(temperature=f"{temperature:.3f}"))
         divided = [f"÷ {temperature:.4g}"]
     parts: tuple[Matrix | str, ...] = (row, *divided, "softmax", "=", share)

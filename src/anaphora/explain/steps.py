@@ -147,8 +147,9 @@ def attention_steps(
         "products",
         _("Compare every query with every key"),
         _(
-            "Q times K turned on its side: each cell is the inner product of one query and one key, large where "
-            "they point the same way. A row belongs to the token that attends, a column to the token attended to."
+            "Q times the transpose of K: each cell is the inner product of one query and one key, and is "
+            "large if they point the same way. A row belongs to the token that attends, a column to the token "
+            "attended to."
         ),
         (queries, "×", transposed, "=", cells("S", dot_products(query, key))),
     )
@@ -164,10 +165,10 @@ def attention_steps(
     if bias is not None and bool(bias.expand_as(scores)[0, head].any()):
         current = steps.add(
             "bias",
-            _("Add what the distance is worth"),
+            _("Add the effect of the distance"),
             _(
-                "The position encoding adds a number to each score that depends only on how far apart the two "
-                "tokens stand."
+                "The position encoding adds to each score a number that depends only on how far apart the two "
+                "tokens are."
             ),
             (current, "+", cells("B", bias.expand_as(scores)), "=", cells("S″", scores)),
         )
@@ -179,26 +180,26 @@ def attention_steps(
     )
     if top >= _LARGE_SCORE:
         large = _(
-            "Here the largest score is {top}: e to that power has {figures} figures before the point, and for scores "
-            "above 709 it no longer fits a 64-bit number at all."
+            "Here the largest score is {top}: e to that power has {figures} figures before the point, and for "
+            "scores above 709 it no longer fits into a 64-bit number."
         ).format(top=f"{top:.2f}", figures=int(top / math.log(10)) + 1)
         text = joined_sentences([text, large])
     differences = cells("D", scores - largest)
     subtraction = (current, "−", column("max", largest[0, head]), "=", differences)
-    steps.add("shift", _("Softmax, first: shift each row"), text, subtraction)
+    steps.add("shift", _("Softmax, step 1: shift each row"), text, subtraction)
     powers = (scores - largest).exp()
     exponentials = cells("E", powers)
     total = column("z", powers[0, head].sum(dim=-1, keepdim=True))
     steps.add(
         "exponential",
-        _("Softmax, second: exponentials and their sum"),
+        _("Softmax, step 2: exponentials and their sum"),
         _("e to the power of each shifted score is positive, and 1 for the largest. z is the sum of the row."),
         ("exp", differences, "=", exponentials, _("sum"), total),
     )
     weights = masked_softmax(scores)
     head_map = steps.add(
         "weights",
-        _("Softmax, third: weights that sum to 1"),
+        _("Softmax, step 3: weights that sum to 1"),
         _(
             "Each exponential divided by its row’s sum. This is the attention map: how much each token takes from "
             "every token, itself included."

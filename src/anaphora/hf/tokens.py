@@ -118,7 +118,10 @@ class TextReader:
             if own is None or ids[own] not in {ids[place] for place in added} or names[own] in self._doubled:
                 continue
             self._doubled.add(names[own])
-            notice = _("text: {token} is in it, and the tokenizer adds it too: the model reads it twice; leave it out")
+            notice = _(
+                "text: it contains {token}, which the tokenizer adds too, so that the model reads it "
+                "twice; leave {token} out"
+            )
             say(notice.format(token=names[own]))
 
     def _check_pair(self, second: str, owners: Sequence[int | None], has_second: bool) -> None:

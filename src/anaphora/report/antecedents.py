@@ -108,7 +108,7 @@ def comparison_sentence(metrics: Mapping[str, Any], field: str) -> str:
     head = row_of(subset_rows, selector="best head", field=field, column=column)
     selector = label(selector_names(), field)
     if nearest is None or head is None:
-        return _("{selector}: there is no head to compare, for the development split holds no such mention.").format(
+        return _("{selector}: there is no head to compare, because the development split has no such mention.").format(
             selector=selector
         )
     if shown_interval(interval_of(head)) is None or shown_interval(interval_of(nearest)) is None:

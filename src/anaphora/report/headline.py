@@ -77,9 +77,9 @@ def headline_sentence(evidence: Evidence) -> str:
     sentences += [_unsolved_sentence(group, items) for group in cases["unsolved"]]
     if below_chance := [group_name(group) for group in cases["unsolved"] if _is_below_chance(group.cell)]:
         sentences.append(
-            _("In {groups} that is below chance: what the model has learned turns round on these items.").format(
-                groups=listed(below_chance)
-            )
+            _(
+                "In {groups} that is below chance: on these items, what the model has learned points the wrong way."
+            ).format(groups=listed(below_chance))
         )
     if evidence.reads_candidates and len(cases["unsolved"]) < sum(map(len, cases.values())):
         sentences.append(
@@ -91,8 +91,8 @@ def headline_sentence(evidence: Evidence) -> str:
     if evidence.head_is_supervised:
         sentences.append(
             _(
-                "The labels trained the attention of this head itself, so its maps are no evidence that a head comes "
-                "to attend to the antecedent."
+                "The labels trained the attention of this head itself, so its maps are no evidence that a "
+                "head comes to attend to the antecedent by itself."
             )
         )
     return joined_sentences(sentences)
@@ -204,9 +204,10 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
         ]
     text = {
         "points": _(
-            "In {groups}, {head} picks the antecedent (gives it more weight than every other candidate) in {shares} of "
-            "{items} (chance {chance}), above every baseline and the 95th percentile of untrained models; this shows "
-            "what the head attends to; whether the model uses it is for the causal tests and the verdict."
+            "In {groups}, {head} picks the antecedent (gives it more weight than every other candidate) in "
+            "{shares} of {items} (chance {chance}), above every baseline and the 95th percentile of untrained "
+            "models; this shows what the head attends to; the causal tests and the verdict say whether the "
+            "model uses it."
         ),
         "unmeasured": _(
             "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}); untrained models were "
@@ -217,8 +218,9 @@ def _accuracy_sentence(case: str, groups: Sequence[Group[Cell]], evidence: Evide
             "above {bars}: no evidence that this head picks antecedents."
         ),
         "open": _(
-            "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), but these items are of "
-            "too few templates or groups for an interval, so it is open whether the head is above every baseline."
+            "In {groups}, {head} picks the antecedent in {shares} of {items} (chance {chance}), but these "
+            "items come from too few templates or groups for an interval, so it is open whether the head is "
+            "above every baseline."
         ),
     }[case]
     return text.format(
@@ -247,9 +249,9 @@ def _unsolved_sentence(group: Group[Cell], items: str) -> str:
     if bar := task_threshold(cell):
         if best is not None and cell.task_accuracy <= best.accuracy:
             text = _(
-                "In {group} the model answers {share} of {items} correctly, no more than a rule that looks at no "
-                "attention ({rule}: {best}; chance: {chance}): the task counts as not solved, so where its heads point "
-                "should not be read as alignment."
+                "In {group} the model answers {share} of {items} correctly, no more than a rule that uses no "
+                "attention ({rule}: {best}; chance: {chance}): the task counts as not solved, so where its "
+                "heads point should not be read as alignment."
             )
             return text.format(**values, rule=_threshold_name(best.name), best=share_text(best.accuracy))
         return _(

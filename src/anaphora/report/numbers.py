@@ -74,8 +74,8 @@ def left_out_note(spans: Iterable[Sequence[float | None] | None]) -> str | None:
     if not any(low is not None and high is not None and high - low <= _POINT for low, high in filter(None, spans)):
         return None
     return _(
-        "There is no interval where all templates or groups measured here have the same mean: that says nothing about "
-        "others, which may differ."
+        "There is no interval if all templates or groups measured here have the same mean: that says nothing "
+        "about others, which may differ."
     )
 
 

@@ -65,7 +65,9 @@ def one_head_table(evidence: Evidence) -> TableElement:
         {
             _("language, cue"): group.label,
             _("antecedent’s edge\nvalue-zeroed, points"): format_points(one.antecedent_points, one.antecedent_interval),
-            _("all its others\nvalue-zeroed, points"): format_points(one.other_edges_points, one.other_edges_interval),
+            _("all its other edges\nvalue-zeroed, points"): format_points(
+                one.other_edges_points, one.other_edges_interval
+            ),
             _("row patched,\n% flipped"): format_percent(one.patch_flips, one.patch_interval),
             _("items\npatched"): format_count(one.pairs),
             _("names exchanged,\n% flipped"): format_percent(one.exchange_flips, one.exchange_interval),
@@ -152,7 +154,7 @@ def level_table(evidence: Evidence, shortcut: str = "{name} {accuracy}") -> Tabl
     rows = [
         {
             _("language"): language_name(code),
-            _("what training showed"): label(level_names(), name),
+            _("in training"): label(level_names(), name),
             _("items"): format_count(level.items),
             _("task accuracy"): format_percent(level.task_accuracy, level.intervals.task_accuracy),
             _("candidate accuracy"): format_percent(level.candidate_accuracy, level.intervals.candidate_accuracy),

@@ -160,23 +160,23 @@ def print_comparison(rows: Sequence[GroupSpread]) -> None:
         group = group_label(row.language, row.kind)
         if row.runs < whole:
             say(
-                "{group}: the row is of {runs} of the {all:run|runs}; the others have no such items",
+                "{group}: the row covers {runs} of the {all:run|runs}; the others have no such items",
                 group=group,
                 runs=row.runs,
                 all=whole,
             )
         elif row.items[0] < row.items[1]:
             say(
-                "{group}: the runs were scored on different items, {fewest} to {most} of them; their spread is "
-                "also one of items",
+                "{group}: the runs were scored on different items, {fewest} to {most} of them, so their "
+                "spread is partly due to the items",
                 group=group,
                 fewest=row.items[0],
                 most=row.items[1],
             )
         elif row.kind == "all" and row.same_items is False:  # once per language
             say(
-                "{group}: the runs were scored on {items:item|items} each, but not on the same ones; their spread is "
-                "also one of items",
+                "{group}: the runs were scored on {items:item|items} each, but not on the same ones, so their"
+                " spread is partly due to the items",
                 group=group,
                 items=row.items[0],
             )

@@ -80,8 +80,8 @@ def scoreboard_title(evidence: Evidence) -> str:
     )
     add(above, [*cases["points"], *cases["unmeasured"]])
     without_interval = _(
-        "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of {split} items, "
-        "of too few templates or groups for an interval"
+        "In {groups}, {head} gives the antecedent more weight than every other candidate in {shares} of "
+        "{split} items, from too few templates or groups for an interval"
     )
     add(without_interval, cases["open"])
     for group in cases["ordinary"]:

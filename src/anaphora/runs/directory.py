@@ -178,7 +178,7 @@ def claimed(
             if name == "untrained" and before.get(name) == 0:
                 continue  # the result is part of that with untrained models
             if name in _GROWING and (added := _added(before.get(name), now.get(name))) is not None:
-                note = _("{path} is replaced by one with more {setting}: {added}")
+                note = _("{path} is replaced by a file with more {setting}: {added}")
                 notes += [note.format(path=folder / result, setting=name, added=", ".join(added))] if added else []
             elif _without_names(before.get(name)) != _without_names(now.get(name)):
                 # As on the command line, where null stands for no value.
@@ -190,7 +190,7 @@ def claimed(
                     f"{name}={other}; {way_out}"
                 )
     if unknown:
-        note = _("{folder}: not recorded with which settings these files were written; they are replaced: {files}")
+        note = _("{folder}: the settings of these files are not recorded; they are replaced: {files}")
         notes.append(note.format(folder=folder, files=", ".join(unknown)))
     for note in notes:
         say(note)

@@ -125,7 +125,7 @@ class Cluster:
         _cancel(outdated)
         fresh = [job for job in jobs if _name(job) not in by_run]
         say(
-            "{fresh:job is|jobs are} submitted, and still at work from an earlier command: {earlier}",
+            "{fresh:job is|jobs are} submitted, and still running from an earlier command: {earlier}",
             fresh=len(fresh),
             earlier=len(by_run),
         )

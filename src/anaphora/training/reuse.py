@@ -56,7 +56,7 @@ def finish_training(config: Config, advice: str, report: Callable[[str], None] |
 
             read_training_corpus(directory, config.data)
         tidy(directory)
-        report(_("{run}: finished; its weights are re-used").format(run=directory))
+        report(_("{run}: finished; its weights are reused").format(run=directory))
         return directory
 
     from anaphora.training.run import train

@@ -289,7 +289,7 @@ def test_damaged_scores_are_refused_by_who_reads_them_and_no_matter_to_who_write
             reader()
         assert "\n" not in str(error.value)
     write_evidence(headline, tmp_path)
-    assert "it is measured anew" in capsys.readouterr().out
+    assert "it is measured again" in capsys.readouterr().out
     assert find_head(tmp_path) == headline.head
 
 

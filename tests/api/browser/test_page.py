@@ -444,7 +444,7 @@ def test_hostile_text_stays_text(settings: Callable[..., Any], tmp_path: Path) -
         tmp_path,
     )
     assert seen["words"] > 20
-    assert seen["title"] == "Type a sentence, see its attention" and seen["pictures"] == 0
+    assert seen["title"] == "Type a sentence and see its attention" and seen["pictures"] == 0
 
 
 @browser

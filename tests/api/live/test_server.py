@@ -217,7 +217,7 @@ def test_the_page_asks_its_own_server_alone_and_escapes_text(
     assert "https://" not in page and "http://" not in page
     policy = reply.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy and "connect-src 'self'" in policy
-    assert {"en": "Type a sentence, see its attention", "zh": "输入一句话，看注意力"}[language] in page
+    assert {"en": "Type a sentence and see its attention", "zh": "输入一句话，看注意力"}[language] in page
 
 
 def test_a_chinese_page_speaks_no_english(client: Client) -> None:

@@ -86,7 +86,7 @@ def test_a_broken_winobias_line_is_named(tmp_path: Path, line: str, message: str
 def test_winobias_needs_its_lists_and_a_sentence_with_both_occupations(tmp_path: Path) -> None:
     settings = wino(tmp_path)
     (tmp_path / "male_occupations.txt").write_text("weaver\n")
-    assert "not one other occupation before the pronoun" in winobias.read(settings)[1].reasons
+    assert "not exactly one other occupation before the pronoun" in winobias.read(settings)[1].reasons
     (tmp_path / "male_occupations.txt").unlink()
     with pytest.raises(UserError, match=r"the folder has no male_occupations\.txt"):
         winobias.read(settings)

@@ -397,7 +397,7 @@ def test_dev_and_test_share_no_texts(tmp_path: Path) -> None:
         "dev": ["in dev"],
         "test": ["in both", "in test"],
     }
-    assert report.reasons == {"a dev text stands in test too": 2}
+    assert report.reasons == {"a dev text is in test too": 2}
 
 
 def test_sst2_keeps_official_splits_and_drops_repeated_and_contradicted_training_texts(tmp_path: Path) -> None:
@@ -413,7 +413,7 @@ def test_sst2_keeps_official_splits_and_drops_repeated_and_contradicted_training
     assert labelled_text.read(settings)[1].reasons == {
         "a training text appears twice": 1,
         "a training text appears again with another label (the first is kept)": 1,
-        "a training text stands in dev or test too": 2,
+        "a training text is in dev or test too": 2,
     }
 
 

@@ -48,7 +48,7 @@ def test_a_page_of_four_sentences_is_written_at_each_validation_named_once_and_c
         "4",
         "2",
     ]
-    assert "refresh" not in page and "loads itself again" not in page  # nothing follows step 8 of 8
+    assert "refresh" not in page and "reloads itself" not in page  # nothing follows step 8 of 8
     assert "http://" not in page and "https://" not in page
     monkeypatch.setattr(SentencePage, "on_validation_end", lambda *_: None)
     monkeypatch.setenv("ANAPHORA_LANGUAGE", "zh")

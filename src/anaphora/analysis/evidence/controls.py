@@ -86,8 +86,8 @@ EXPECTED = {
         ("candidate_accuracy",),
         ("role",),
         N_(
-            "Role cues: candidate accuracy within {0} points of chance, since no masked word depends on whom the "
-            "pronoun means. The model gives no answer."
+            "Role cues: candidate accuracy within {0} points of chance, since no masked word depends on whom "
+            "the pronoun refers to. The model gives no answer."
         ).format(_NEAR_CHANCE),
         N_("Predicting masked words is then enough for a head that points, and the answers are not what makes it."),
     ),
@@ -301,7 +301,7 @@ def _cells(captured: Capture, head: Head) -> Groups[AccuracyCell]:
 
 def _observation(checks: Sequence[tuple[str, float, float | None]]) -> str:
     if not checks:
-        return N_("The items measured hold nothing that this is about.")
+        return N_("The measured items contain nothing that this applies to.")
     shares = [
         f"{name} {100 * accuracy:.1f} % (chance {100 * (chance or 0):.1f} %)" for name, accuracy, chance in checks
     ]

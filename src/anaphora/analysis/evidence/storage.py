@@ -188,7 +188,7 @@ def evidence_to_replace(directory: Path, split: str) -> Evidence | None:
     try:
         return _read(metrics_path(directory, split))
     except UserError as error:
-        say("{error}; it is measured anew", error=error)
+        say("{error}; it is measured again", error=error)
         return None
 
 

@@ -263,7 +263,7 @@ def _uniform(cell: AccuracyCell | None) -> VerdictRow:
     accuracy, chance = (cell.task_accuracy, cell.chance) if cell else (None, None)
     return VerdictRow(
         rule=N_("uniform attention"),
-        question=N_("Is the task out of reach for the same model, trained the same way, whose attention is uniform?"),
+        question=N_("Is the task out of reach for the same model, trained in the same way, with uniform attention?"),
         value=accuracy,
         interval=None,
         needed=N_("task accuracy within {0} points of chance").format(f"{100 * NEAR_CHANCE:g}")
@@ -275,7 +275,7 @@ def _uniform(cell: AccuracyCell | None) -> VerdictRow:
 def _controls(trained: int) -> VerdictRow:
     return VerdictRow(
         rule=N_("trained controls"),
-        question=N_("Have the controls been trained at the same data, steps and stopping?"),
+        question=N_("Have the controls been trained with the same data, steps and stopping rule?"),
         value=trained,
         interval=None,
         needed=N_("{0} of {1}").format(len(CONTROLS), len(CONTROLS)),

@@ -190,16 +190,16 @@ def _example(language: str, text: str, pronoun: str, candidates: Sequence[str]) 
 def _phrases() -> dict[str, str]:
     """Return the texts of the page's interface, keyed by name; the page's script fills in placeholders in braces."""
     return answer_phrases() | {
-        "title": _("Type a sentence, see its attention"),
+        "title": _("Type a sentence and see its attention"),
         "lead": _("The whole model is inside this page and computes in your browser. Nothing that you type leaves it."),
         "damaged": _(
-            "This file is damaged: the weights of the model are incomplete. Get it again, or export it again."
+            "This file is damaged: the weights of the model are incomplete. Download it again, or export it again."
         ),
         "text": _("Sentence"),
         "read": _("Show"),
         "examples": _("Or take one of these:"),
         "marking": _("A click on a word marks"),
-        "marking_names": _("what the pronoun may mean"),
+        "marking_names": _("what the pronoun may refer to"),
         "marking_pronoun": _("the pronoun"),
         "neighbours": _("Neighbouring marked words count as one name."),
         "words": _("The words of the sentence"),
@@ -215,12 +215,12 @@ def _phrases() -> dict[str, str]:
         "no_pronoun": _(
             "There is no he, she, it or they here: choose “the pronoun” above and click the word you mean."
         ),
-        "too_many": _("This model compares at most {most} candidates: click some of them again."),
+        "too_many": _("This model compares at most {most} candidates: click some of them again to unmark them."),
         "answer": _("The model’s answer"),
         "before": _("as it is"),
         "percent": _("{value} %"),
         "after": _("with the edits"),
-        "no_head": _(" (No head was chosen for this model, so this is the one that you select.)"),
+        "no_head": _(" (No head was chosen for this model, so this is the one that you selected.)"),
         "sums": _("Weight on the candidates: "),
         "edit": _("Change the model"),
         "choose_edge": _("Click a word of the row, or a square of the map, to cut the edge to it."),
@@ -236,8 +236,8 @@ def _phrases() -> dict[str, str]:
         "undo_all": _("undo all"),
         "all_heads": _("The maps of all heads"),
         "heads_help": _(
-            "One picture for each head. Below it stands the candidate to which the pronoun attends most, if it gets "
-            "0.1 or more. Choose one with a click or the arrow keys."
+            "One picture for each head. Below it is the candidate to which the pronoun attends most, if its "
+            "weight is 0.1 or more. Choose a head with a click or the arrow keys."
         ),
         "chosen_head": _("Framed in green: layer {layer} head {head}, chosen on the development sentences."),
         "layer": _("layer {layer}"),
@@ -252,8 +252,8 @@ def _phrases() -> dict[str, str]:
         "map_label": _("Attention map"),
         "about": _("Model: {name}, trained with Anaphora. It is small and can be wrong."),
         "rounded": _(
-            "To keep this page small, its weights are rounded to 16 bits: weights of attention and answers can differ "
-            "from those of the run by about 0.01."
+            "To keep this page small, its weights are rounded to 16 bits: attention weights and answers can "
+            "differ from those of the run by about 0.01."
         ),
         "seconds": pgettext("live page", "{seconds} s"),
     }

@@ -102,7 +102,7 @@ def parse(message: Any) -> LiveQuestion:
             `optional_example`.
     """
     if not isinstance(message, Mapping):
-        raise UserError(N_("the question must be a JSON object"))
+        raise UserError(N_("the request must be a JSON object"))
     text, pronoun, candidates = message.get("text"), message.get("pronoun"), message.get("candidates", [])
     if not isinstance(text, str) or not text.strip():
         raise UserError(N_("Type a sentence first."))

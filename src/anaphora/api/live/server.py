@@ -67,7 +67,7 @@ class LiveApplication:
                 response = _refusal(str(error), error.code or 400)
             except Exception:  # a bug: the terminal shows the traceback
                 traceback.print_exc()
-                response = _refusal(_("this went wrong; the terminal shows where"), 500)
+                response = _refusal(_("something went wrong; the terminal shows where"), 500)
         response.headers["Content-Security-Policy"] = _POLICY
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
@@ -76,7 +76,7 @@ class LiveApplication:
 
     def _respond(self, request: Request, language: str) -> Response:
         if self.hosts and request.environ.get("HTTP_HOST") not in self.hosts:
-            return _refusal(_("this page is served at {address} alone").format(address=self.hosts[0]), 403)
+            return _refusal(_("this page is served only at {address}").format(address=self.hosts[0]), 403)
         sent = request.headers.get("X-Token") or request.args.get("token", "")
         if not secrets.compare_digest(sent.encode(), self.token.encode()):
             return _refusal(_("open the address that the terminal shows; it ends in a token"), 403)
@@ -92,13 +92,13 @@ class LiveApplication:
             return Response(font_files()[400].read_bytes())  # requested only for Chinese characters
         if request.method == "POST" and request.path == "/attention":
             if request.mimetype != "application/json" or not request.headers.get("X-Token"):
-                return _refusal(_("a question is JSON and carries the token in a header"), 400)
+                return _refusal(_("a request must be JSON and carry the token in a header"), 400)
             try:
                 message = json.loads(request.get_data())
             except (ValueError, RecursionError):
-                return _refusal(_("the question is not readable as JSON"), 400)
+                return _refusal(_("the request is not valid JSON"), 400)
             return _json(self.answer(message))
-        return _refusal(_("there is nothing here"), 404)
+        return _refusal(_("there is no such page"), 404)
 
     def answer(self, message: Any) -> dict[str, Any]:
         """Return the reply to one request of the page, given as parsed JSON.
@@ -196,7 +196,7 @@ def _json(content: Any, status: int = 200) -> Response:
 def _phrases() -> dict[str, str]:
     """Return the texts of the page's interface, keyed by name; the page's script fills in placeholders in braces."""
     return {
-        "title": _("Type a sentence, see its attention"),
+        "title": _("Type a sentence and see its attention"),
         "lead": _("Maps of every layer and head, at once. Nothing leaves this machine."),
         "model": _("Model"),
         "text": _("Sentence"),
@@ -221,6 +221,6 @@ def _phrases() -> dict[str, str]:
         "undo": _("undo all"),
         "remove": _("undo"),
         "more_edits": _("and {count} more"),
-        "decoder": _("A decoder: a word sees only what stands before it."),
+        "decoder": _("A decoder: a word sees only what comes before it."),
         "lost": _("The server does not answer. Is it still running?"),
     }

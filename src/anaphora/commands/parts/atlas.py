@@ -160,7 +160,7 @@ def _stored_rows(path: Path, about: Provenance, measure: Callable[[], list[dict[
     except FileNotFoundError:
         stored = None
     except UserError as error:
-        say("{error}; it is measured anew", error=error)
+        say("{error}; it is measured again", error=error)
         stored = None
     if stored is None or stored["about"] != asdict(about):
         stored = {"about": asdict(about), "rows": measure()}

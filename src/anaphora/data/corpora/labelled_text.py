@@ -98,7 +98,7 @@ def read(settings: LabelledText) -> tuple[dict[str, list[Text]], ReadingReport]:
         texts["test"] = texts.pop("dev", [])
     if texts.get("dev"):
         tested = {one.text for _, one in texts["test"]}
-        dropped += [(where, N_("a dev text stands in test too")) for where, one in texts["dev"] if one.text in tested]
+        dropped += [(where, N_("a dev text is in test too")) for where, one in texts["dev"] if one.text in tested]
         texts["dev"] = [(where, one) for where, one in texts["dev"] if one.text not in tested]
     held_out = {one.text for split in ("dev", "test") for _, one in texts.get(split, [])}
     training = _deduplicated(texts["train"], held_out, dropped)
@@ -334,7 +334,7 @@ def _deduplicated(texts: list[tuple[str, Text]], held_out: set[str], dropped: li
     kept: dict[str, Text] = {}
     for where, one in texts:
         if one.text in held_out:
-            dropped.append((where, N_("a training text stands in dev or test too")))
+            dropped.append((where, N_("a training text is in dev or test too")))
         elif one.text in kept:
             repeats = one.label == kept[one.text].label
             other = N_("a training text appears again with another label (the first is kept)")

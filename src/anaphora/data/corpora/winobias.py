@@ -95,7 +95,7 @@ def _example(row: Row, occupations: re.Pattern[str]) -> Example:
         if match.end() <= antecedent[0] or antecedent[1] <= match.start()
     ]
     if len(others) != 1:
-        raise DroppedRowError(N_("not one other occupation before the pronoun"))
+        raise DroppedRowError(N_("not exactly one other occupation before the pronoun"))
     group = f"winobias/{row['part']}/{row['type']}/{(place + 1) // 2}"
     example = reading.example_of(
         "winobias",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 EAGER = "eager"
 _FLEX = "flex_attention"
 """Attention implementation whose kernel does not run while operations are observed."""
-NOT_EDITED = N_("{model}: models of the family {family} can be read and not edited: {reason}")
+NOT_EDITED = N_("{model}: models of the family {family} can be read but not edited: {reason}")
 """Error message for models whose attention cannot be edited, or cannot be verified to be edited."""
 _LENGTHS = (11, 13, 17, 19, 23, 29, 31, 37)
 """Possible numbers of tokens in a probe; the first that differs from all dimensions of the parameters is used, else the

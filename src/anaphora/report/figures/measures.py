@@ -81,7 +81,7 @@ def maps_figure(part: Mapping[str, MapScores] | None) -> Figure | None:
     if not marks:
         return None
     return panel_figure(
-        _("The same question asked of other kinds of map"),
+        _("The same question for other kinds of map"),
         (),
         list(panels),
         marks,
@@ -107,7 +107,7 @@ def controls_figure(evidence: Evidence) -> Figure | None:
             panels[group.label] = None
             if cell_marks := _accuracy_marks(group.cell):
                 marks[row, group.label] = cell_marks
-    title = _("The run beside models of the same data, steps and stopping, with one change each")
+    title = _("The run and its controls: the same data, steps and stopping rule, with one change each")
     return _accuracy_figure(title, marks, panels=list(panels))
 
 
@@ -122,7 +122,7 @@ def strata_figure(part: Groups[Cell]) -> Figure | None:
         for name, cell in cells.items():
             if cell_marks := _accuracy_marks(cell):
                 marks[value_label(name), language_name(language)] = cell_marks
-    return _accuracy_figure(_("Items that stand apart from the headline"), marks)
+    return _accuracy_figure(_("Items that do not count in the headline"), marks)
 
 
 @figure_style()

@@ -24,11 +24,11 @@ answer_phrases = translated(
         "as whole words: {words}."
     ),
     unreadable=N_("Do not trust this run here: it does not know {words}, so no answer is shown: use other words."),
-    too_few=N_("Click at least two words that {pronoun} may mean; then the model answers."),
+    too_few=N_("Click at least two words that {pronoun} may refer to; then the model answers."),
     agree=N_("Layer {layer} head {head} points there too: {pointed} gets {weight} of the pronoun’s attention."),
     differ=N_("Layer {layer} head {head} points elsewhere: at {pointed} ({weight}), while the answer is {answer}."),
     undecided=N_("Layer {layer} head {head} points at {pointed} ({weight}); the answer is a tie between {answer}."),
-    nowhere=N_("Layer {layer} head {head} points at none of them: {pointed} gets {weight} at most."),
+    nowhere=N_("Layer {layer} head {head} points at none of them: {pointed} gets most, but only {weight}."),
     tied=N_("Layer {layer} head {head} points at no single one of them: {pointed} get {weight} each."),
     supervised=N_(" The labels trained this head to point, so this does not show that heads point by themselves."),
     answering=N_(
@@ -117,14 +117,14 @@ def pronoun_note(text: str, pronoun: Span) -> str | None:
     others = [span for span in third_person_pronouns(text) if span != pronoun]
     if not others:
         return None
-    return _("Of {count} pronouns the last one, “{pronoun}”, is asked about; pronoun={other} chooses another.").format(
-        count=len(others) + 1, pronoun=text[slice(*pronoun)], other=numbered_words(text, others[-1])
-    )
+    return _(
+        "There are {count} pronouns; the question is about the last one, “{pronoun}”; pronoun={other} chooses another."
+    ).format(count=len(others) + 1, pronoun=text[slice(*pronoun)], other=numbered_words(text, others[-1]))
 
 
 def no_pronoun_note() -> str:
     """Return a hint for a sentence without a pronoun."""
-    return _("There is no third-person pronoun of English or Chinese here: click a word to see its row.")
+    return _("There is no English or Chinese third-person pronoun here: click a word to see its row.")
 
 
 def too_few_note(pronoun: str) -> str:

@@ -268,7 +268,7 @@ def explorer_phrases() -> dict[str, str]:
         "points": _("; the chosen head points "),
         "points_right": _(" at the antecedent."),
         "points_wrong": _(" elsewhere."),
-        "choose_edge": _("A click into the map chooses an edge; the heads are then shaded by its weight."),
+        "choose_edge": _("A click on the map chooses an edge; the heads are then shaded by its weight."),
         "shaded_by_edge": _("Heads are shaded by the weight from {from} to {to}."),
         "shaded_by_antecedent": _("Heads are shaded by the pronoun’s weight on the antecedent."),
         "layer": _("layer {layer}"),

@@ -192,7 +192,7 @@ def report_missing_on_page(text: Iterable[str]) -> None:
     from anaphora.report.figures.fonts import missing_glyphs, report_once
 
     letters = "".join(filter(_is_letter, set(text)))
-    report_once(missing_glyphs(letters), _("no glyph for {characters}: a page leaves them to the fonts of its reader"))
+    report_once(missing_glyphs(letters), _("no glyph for {characters}: a page shows them in the reader’s own fonts"))
 
 
 def _is_letter(character: str) -> bool:

@@ -68,7 +68,7 @@ def comparison_section(
                 }
                 for row in divergences
             ],
-            _("How far the rows of the chosen heads are apart (Jensen-Shannon): 0 is the same, 1 no word in common"),
+            _("How far apart the rows of the chosen heads are (Jensen-Shannon): 0 is the same, 1 no word in common"),
             texts=2,
         ),
     ]
@@ -78,15 +78,15 @@ def comparison_section(
         _("Runs differ in their random start and order of data, and in nothing else.")
         if is_one
         else _(
-            "These runs differ in their settings or data, not in their random start alone: a difference between them "
-            "has no single cause, and a median over them is one over different models."
+            "These runs differ in their settings or data, not in their random start alone: a difference "
+            "between them has no single cause, and a median over them mixes different models."
         )
     )
     return Section(
         name="runs",
         title=_("{count} runs side by side").format(count=len(runs)),
         explanation=_(
-            "{difference} Their heads are not aligned, so scores are put together here and head numbers never are."
+            "{difference} Their heads do not correspond, so only scores are combined here, never head numbers."
         ).format(difference=difference),
         elements=with_rows(*tables),
     )

@@ -22,17 +22,17 @@ def answer_sentence(study: Study) -> str:
     verdict = study.verdict.verdict
     text = {
         "holds": _(
-            "It holds: {held} of {conditions:condition holds that was|conditions hold that were} written down before "
+            "It holds: {held} of {conditions:condition holds|conditions hold}; all were written down before "
             "anything ran."
         ),
         "not so": _(
-            "Not so: {failed} of {conditions:condition that was|conditions that were} written down before anything "
-            "ran did not hold, and {unchecked} could not be checked."
+            "Not so: {failed} of {conditions:condition|conditions} did not hold, and {unchecked} could not be"
+            " checked; all were written down before anything ran."
         )
         if unchecked
         else _(
-            "Not so: {failed} of {conditions:condition that was|conditions that were} written down before anything "
-            "ran did not hold."
+            "Not so: {failed} of {conditions:condition|conditions} did not hold; all were written down before"
+            " anything ran."
         ),
         "open": _(
             "Open: not everything is measured, or runs do not solve the task, so that alignment cannot be compared."
@@ -67,20 +67,26 @@ def _group_conclusions(group: str, by_cell: Mapping[str, GroupSummary], study: S
     if not solved:
         text = (
             _(
-                "{group}: no cell solves the task (median task accuracy from {limit} % on), so alignment is not "
-                "compared."
+                "{group}: no cell solves the task (a median task accuracy of at least {limit} %), so "
+                "alignment is not compared."
             )
             if has_alignment(study)
-            else _("{group}: no cell solves the task (median task accuracy from {limit} % on).")
+            else _("{group}: no cell solves the task (a median task accuracy of at least {limit} %).")
         )
         yield text.format(group=group, limit=limit)
         return
     unsolved = [cell_label(name, study) for name in measured if name not in solved]
     named = pgettext("list", ", ").join(unsolved)
     yield (
-        _("{group}: {solved} of {cells:cell solves|cells solve} the task (median from {limit} % on); not {unsolved}.")
+        _(
+            "{group}: {solved} of {cells:cell solves|cells solve} the task (a median task accuracy of at least "
+            "{limit} %); not {unsolved}."
+        )
         if unsolved
-        else _("{group}: {solved} of {cells:cell solves|cells solve} the task (median from {limit} % on).")
+        else _(
+            "{group}: {solved} of {cells:cell solves|cells solve} the task (a median task accuracy of at "
+            "least {limit} %)."
+        )
     ).format(group=group, solved=len(solved), cells=len(measured), limit=limit, unsolved=named)
     accuracies = {
         name: measured[name].measures["candidate_accuracy"]

@@ -54,8 +54,8 @@ def write_study_index(folder: Path, names: Mapping[str, str]) -> None:
         folder / page, "single.html.j2",
         title=_("Questions and verdicts of all studies"),
         translations=other_pages(names, spoken_language()),
-        lead=_("Every study that lies in this folder: its question, its verdict by conditions that were "
-"written down before anything ran, and the figures that its conditions are about."),
+        lead=_("Every study in this folder: its question, its verdict by conditions that were written down "
+               "before anything ran, and the figures that its conditions are about."),
         openings=[],
         facts=[
             (_("studies"), str(len(studies))),

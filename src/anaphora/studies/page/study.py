@@ -108,7 +108,7 @@ def write_study_page(
             (_("hours of training"), format_number(seconds / 3600, 2) if seconds else NOT_MEASURED),
             # Measures without training have no split and no chosen head.
             *([(_("measured on"), measured.format(split=label(split_names(), study.split)))] if seconds else []),
-            (_("every cell begins with"), " ".join(study.base) or _("the defaults")),
+            (_("settings of all cells"), " ".join(study.base) or _("the defaults")),
         ],
         sections=_sections(study, figures),
         pictures={(0, name): inline_figure(figure, f"{name}-") for name, figure in figures.items()},
@@ -134,17 +134,17 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
         ),
         Section(
             name="conclusions",
-            title=_("What can be said"),
+            title=_("Conclusions"),
             explanation=_explained(
                 study,
                 _(
-                    "Differences are taken seed by seed; given are their mean over seeds and, in brackets, its 95 % "
-                    "interval."
+                    "Differences are taken seed by seed; the numbers are their mean over seeds and, in "
+                    "brackets, its 95 % interval."
                 ),
                 _("Alignment is compared only between runs that both solve the task."),
             ),
             elements=[NoteElement(text=text) for text in conclusions(study)],
-            missing=_("No predictions or heads have been measured that could be compared beyond the conditions above."),
+            missing=_("Beyond the conditions above, no measured predictions or heads can be compared."),
         ),
         Section(
             name="figures",
@@ -169,9 +169,9 @@ def _sections(study: Study, figures: Mapping[str, Figure]) -> list[Section]:
         Section(
             name="interactions",
             title=_("Do two changes add up?"),
-            explanation=_("What both do together, less what each does alone, in points; 0 where they add up."),
+            explanation=_("What both do together, minus what each does alone, in points; 0 if they add up."),
             elements=with_rows(_interaction_table(study)),
-            missing=_("No pair of changes has been measured with its parts."),
+            missing=_("No pair of changes has been measured both together and separately."),
         ),
         Section(
             name="runs",

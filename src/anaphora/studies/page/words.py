@@ -269,7 +269,7 @@ def _study_measure_names() -> dict[str, str]:
     """
     return measure_names() | {
         "antecedent_points": _("antecedent’s edge value-zeroed, points lost"),
-        "other_edges_points": _("all its others value-zeroed, points lost"),
+        "other_edges_points": _("all its other edges value-zeroed, points lost"),
         "patch_flips": _("row patched, flipped"),
         "exchange_flips": _("names exchanged, flipped"),
         "pronoun_specificity": _("pronoun to best other word, ratio"),
@@ -292,7 +292,7 @@ def _study_measure_names() -> dict[str, str]:
 
 def axis_names() -> dict[str, str]:
     """Return the display name of each quantity that a figure may have on its x axis."""
-    return {"distance": _("distance (words)"), "tokens": _("tokens a sentence"), "d_k": _("d_k (features a head)")}
+    return {"distance": _("distance (words)"), "tokens": _("tokens per sentence"), "d_k": _("d_k (features per head)")}
 
 
 def verdict_names() -> dict[str, str]:

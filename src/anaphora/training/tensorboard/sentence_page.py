@@ -127,7 +127,7 @@ class SentencePage(lightning.Callback):
         self._write()
         if not self._is_announced:
             self._is_announced = True
-            notice = _("{path}: a few sentences, written again at each validation; open it to watch the head appear")
+            notice = _("{path}: a few sentences, rewritten at each validation; open it to watch the head appear")
             tqdm.write(notice.format(path=self.path), file=sys.stderr)
 
     def _write(self) -> None:

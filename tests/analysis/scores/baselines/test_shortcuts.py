@@ -168,7 +168,7 @@ def test_a_cache_that_cannot_be_written_costs_a_line_and_no_number(
     cache.write_text("no folder")
     results = shortcuts.shortcut_correctness(splits["train"], splits["test"])
     assert set(results) == {"some", "first"}
-    assert "the shortcuts will be learned again the next time" in capsys.readouterr().out
+    assert "the shortcuts will be learned again next time" in capsys.readouterr().out
 
 
 def test_two_that_learn_at_once_leave_one_whole_file(

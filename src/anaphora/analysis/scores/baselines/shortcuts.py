@@ -83,7 +83,7 @@ def _learned_once(
         try:
             _write(keys[number], shortcuts)
         except UserError as error:  # the results are complete without the file
-            say("{error}; the shortcuts will be learned again the next time", error=error)
+            say("{error}; the shortcuts will be learned again next time", error=error)
     return [stored for stored in results if stored is not None]
 
 

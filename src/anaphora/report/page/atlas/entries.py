@@ -165,18 +165,21 @@ def _head_findings(entries: Sequence[AtlasEntry], code: str) -> Iterator[str]:
             ends = Interval(-ends.high, -ends.low)
         if points > 0:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} right, and {drop} points "
-                "fewer{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
+                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} correctly, and {drop} "
+                "points fewer{interval} once the pronoun’s edge to the antecedent is cut in all heads of "
+                "layer {layer}."
             )
         elif points:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} right, and {drop} points "
-                "more{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
+                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} correctly, and {drop} "
+                "points more{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer"
+                " {layer}."
             )
         else:
             text = _(
-                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} right, and as many{interval} once "
-                "the pronoun’s edge to the antecedent is cut in all heads of layer {layer}."
+                "{corpus}, {spoken}: {model} answers {task} % of {items:item|items} correctly, and as "
+                "many{interval} once the pronoun’s edge to the antecedent is cut in all heads of layer "
+                "{layer}."
             )
             phrase = _(" (95 % interval of the difference: {low} to {high} points)")
         yield text.format(

@@ -101,8 +101,8 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
         corpus,
         _("{corpus}: how often the chosen head finds the antecedent"),
         _(
-            "The head that development sentences chose, measured on others. A head is written layer.head, both counted "
-            "from 0. Where cues are of several kinds, the corrected p is the largest of theirs."
+            "The head is chosen on development sentences and measured on others. It is written layer.head, "
+            "both counted from 0. If there are several kinds of cue, the corrected p is the largest one."
         ),
         _row_elements(entries, corpus),
     )
@@ -112,10 +112,11 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
             corpus,
             _("{corpus}: a head as an antecedent selector"),
             _(
-                "Clark et al. 2019, section 4.3: the word that a mention’s head word attends to most is right if it is "
-                "the head word of an antecedent. Heads are chosen on development texts, for each kind of mention and "
-                "each field of choice, and measured on others. Rules and “a mention before it” choose among the same "
-                "words; “any word of the text” is the protocol of the paper."
+                "Clark et al. 2019, section 4.3: the word that a mention’s head word attends to most is right "
+                "if it is the head word of an antecedent. Heads are chosen on development texts, for each "
+                "kind of mention and each set of words to choose from, and measured on others. Rules and “a "
+                "mention before it” choose among the same words; “any word of the text” is the protocol of "
+                "the paper."
             ),
             antecedents,
         )
@@ -125,10 +126,11 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
             corpus,
             _("{corpus}: name decisions, and whether they favour a gender"),
             _(
-                "Webster et al. 2018: is this name, is that one, what the pronoun means? The chosen head says yes to "
-                "the name with more of the pronoun’s attention; “or neither” says yes only where that attention "
-                "reaches what was best on development. F1 counts the decisions on both names of all items, those with "
-                "neither right among them. Nothing is fine-tuned here."
+                "Webster et al. 2018: does the pronoun refer to this name, and to that one? The chosen head "
+                "says yes to the name with more of the pronoun’s attention; “or neither” says yes only if "
+                "that attention reaches the threshold that was best on the development split. F1 counts the "
+                "decisions on both names of all items, including those in which neither is right. Nothing is "
+                "fine-tuned here."
             ),
             names,
         )
@@ -145,9 +147,9 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
     )
     levels = _of_each_model(entries, level_table)
     if levels.rows:
-        title = _("{corpus}: combinations that training showed, and others")
+        title = _("{corpus}: combinations seen in training, and others")
         named = title.format(corpus=label(corpus_names(), corpus))
-        explanation = _("Compositions by level, as the report has them.")
+        explanation = _("Compositions by level, as in the report.")
         yield _section("levels", corpus, title, explanation, [replace(levels, title=named)])
     if causal := _causal_elements(entries):
         yield _section(
@@ -155,9 +157,9 @@ def _corpus_sections(entries: Sequence[AtlasEntry]) -> Iterator[Section]:
             corpus,
             _("{corpus}: does the answer depend on the head?"),
             _(
-                "Points of answers lost when the pronoun’s edge to its antecedent is cut, in the chosen head and in "
-                "all heads of its layer, or when nothing is taken along it; and answers that follow the row of the "
-                "minimal pair’s other sentence."
+                "Correct answers lost, in points, when the pronoun’s edge to its antecedent is cut, in the "
+                "chosen head and in all heads of its layer, or when nothing is taken along it; and answers "
+                "that follow the row of the minimal pair’s other sentence."
             ),
             causal,
         )
@@ -264,7 +266,7 @@ def _causal_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     if untested:
         elements.append(
             NoteElement(
-                text=_("Not tested, for they answer nothing: {models}.").format(
+                text=_("Not tested, because they give no answers: {models}.").format(
                     models=pgettext("list", ", ").join(untested)
                 )
             )
@@ -279,18 +281,20 @@ def _reading_section(entries: Sequence[AtlasEntry]) -> Section:
             "models are not the same heads: only their scores are compared."
         ),
         _(
-            "Untrained models have the same shape and random weights, and choose their head in the same way: what they "
-            "reach is chance. A head matters where it is above them, above chance and above every shortcut."
+            "Untrained models have the same shape and random weights, and choose their head in the same way: "
+            "what they reach is chance. A head matters only if it is above them, above chance and above every "
+            "shortcut."
         ),
         _(
-            "Masked language models answer at a mask in the pronoun’s place, and are not asked where the pronoun is "
-            "the cue; decoders complete a prompt; runs answer by their prediction head. Of models from elsewhere only "
-            "the items of the causal tests are answered. Answers of different kinds are not compared with each other."
+            "Masked language models answer at a mask in the pronoun’s place, and skip items whose cue is the "
+            "pronoun; decoders complete a prompt; runs answer with their prediction head. Models from "
+            "elsewhere answer only the items of the causal tests. Answers of different kinds are not compared "
+            "with each other."
         ),
-        _("A verdict takes the trained controls of a run, which no model from elsewhere has."),
+        _("A verdict needs trained controls, which models from elsewhere do not have."),
     ]
     if decoders := list(dict.fromkeys(entry.model for entry in entries if entry.is_decoder)):
-        text = _("In {models} a pronoun sees only what stands before it: what follows is not visible to it.")
+        text = _("In {models}, a pronoun sees only what comes before it: what follows is not visible to it.")
         texts.append(text.format(models=pgettext("list", ", ").join(decoders)))
     for entry in entries:
         if entry.unread is not None:

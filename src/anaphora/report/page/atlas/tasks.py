@@ -62,10 +62,10 @@ def antecedent_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
         alt = "; ".join(" ".join(row) for row in rows)
         elements = [
             FigureElement(name=f"antecedents-{selected[0].corpus}", figure=figure, alt=alt),
-            TableElement(title=title, columns=[_("model"), _("what picks"), *columns], rows=rows, texts=2),
+            TableElement(title=title, columns=[_("model"), _("head or rule"), *columns], rows=rows, texts=2),
         ]
     if unselected := [entry.model for entry in entries if entry.unselected]:
-        text = _("Not asked here, for they read one pronoun of a text apart from the rest: {models}.")
+        text = _("Not measured here, because they read one pronoun separately from the text: {models}.")
         elements.append(NoteElement(text=text.format(models=pgettext("list", ", ").join(unselected))))
     return elements
 
@@ -125,7 +125,7 @@ def name_elements(entries: Sequence[AtlasEntry]) -> list[PageElement]:
     rows = [
         {
             _("model"): model,
-            _("what decides"): label(name_policy_names(), row["policy"]),
+            _("head or rule"): label(name_policy_names(), row["policy"]),
             _("items"): format_count(row["items"]),
             _("F1 [95 %]"): format_percent(row["f1"], interval_of(row)),
             _("precision"): format_percent(row["precision"]),

@@ -56,10 +56,11 @@ def _knockout_section(run: ReportRun) -> Section:
         title=_("Does the answer depend on that edge?"),
         explanation=_(
             "One edge from the pronoun is knocked out and the model answers again. If it uses the edge to the "
-            "antecedent, knocking out that one costs much and knocking out edges as strong or as near costs little. "
-            "Each loss is over the items that have such an edge: where the pronoun itself is the cue, there is no edge "
-            "to the cue. Points are the losses and lines are 95 % intervals; there is no line where all items with "
-            "such an edge come from one template, or where the interval is a single point."
+            "antecedent, knocking out that one costs much and knocking out edges as strong or as near costs "
+            "little. Each loss is over the items that have such an edge: if the pronoun itself is the cue, "
+            "there is no edge to the cue. Points are the losses and lines are 95 % intervals; there is no "
+            "line if all items with such an edge come from one template, or if the interval is a single "
+            "point."
         ),
         elements=figure_with_numbers("knockout", causal.knockout_figure(cells), summary, rows, 3, title),
     )
@@ -136,9 +137,9 @@ def ablation_section(run: ReportRun) -> Section:
         name="ablation",
         title=_("Does the model need those heads?"),
         explanation=_(
-            "Heads are ablated one after the other, the best first. A model may keep spare heads that step in, so the "
-            "curve is read against as many random heads of the same layers. If these layers have no other heads, there "
-            "is nothing to compare with (–)."
+            "Heads are ablated one after the other, the best first. A model may have spare heads that step "
+            "in, so the curve is compared with that of as many random heads of the same layers. If these "
+            "layers have no other heads, there is nothing to compare with (–)."
         ),
         elements=elements,
     )
@@ -234,8 +235,8 @@ def _controls_section(run: ReportRun) -> Section:
         name="controls",
         title=_("What would a model do that cannot use its attention?"),
         explanation=_(
-            "Models of the same data, steps and stopping with one thing taken away. Where a control does as well as "
-            "the run, the claim that attention matters rests on the other tests alone."
+            "Models with the same data, steps and stopping rule, but with one thing taken away. If a control "
+            "does as well as the run, the claim that attention matters rests on the other tests alone."
         ),
         elements=elements,
     )
@@ -245,7 +246,7 @@ def _perturbation_table(evidence: Evidence) -> TableElement:
     names = {
         "cue_masked": _("the cue’s words"),
         "context_removed": _("all but pronoun and candidates"),
-        "names_replaced": _("the candidates’ names, for others"),
+        "names_replaced": _("the candidates’ names (other names)"),
         "no_positions": _("positions"),
     }
     rows = [
@@ -259,7 +260,9 @@ def _perturbation_table(evidence: Evidence) -> TableElement:
         for name, languages in (evidence.perturbations or {}).items()
         for group in kind_groups(languages)
     ]
-    return table_of(rows, _("The same model on a sample of the items, without what decides"), texts=2)
+    return table_of(
+        rows, _("The same model on a sample of the items, with the deciding words or positions removed"), texts=2
+    )
 
 
 def _one_head_section(run: ReportRun) -> Section:
@@ -279,17 +282,17 @@ def _one_head_section(run: ReportRun) -> Section:
     elements += with_rows(replace(doses, folded=figure is not None), freed_table(evidence))
     return Section(
         name="one-head",
-        title=_("Does one head carry it, and for the pronoun alone?"),
+        title=_("Is one head enough, and does it do this only for the pronoun?"),
         explanation=_(
-            "The chosen head alone. First: what the model loses when the head takes nothing along its edge from the "
-            "pronoun to the antecedent, what it loses when the head takes nothing along any other edge from the "
-            "pronoun, how many right answers flip when its row comes from the other sentence of the minimal pair, and "
-            "how many when the antecedent and the strongest distractor take each other’s weight: a patch of the paths "
-            "from the names. Then: the weight on the antecedent from the pronoun, and from the other word of the "
-            "sentence that gives it most. A head that points there from every word says little about pronouns. Last: "
-            "what equal weights cost that are taken from the antecedent’s edge and from all others (an item with less "
-            "weight on either side is left out, so larger doses have fewer items), and where the weight of a forbidden "
-            "edge goes."
+            "The chosen head alone. First: what the model loses when the head takes nothing along its edge "
+            "from the pronoun to the antecedent, what it loses when the head takes nothing along any other "
+            "edge from the pronoun, how many right answers flip when its row comes from the other sentence of "
+            "the minimal pair, and how many when the antecedent and the strongest distractor exchange their "
+            "weights: a patch of the paths from the names. Then: the weight on the antecedent from the "
+            "pronoun, and from the other word of the sentence that gives it most. A head that points there "
+            "from every word says little about pronouns. Last: what it costs to take the same weight from the "
+            "antecedent’s edge or from all others (an item with less weight on either side is left out, so "
+            "larger doses have fewer items), and where the weight of a forbidden edge goes."
         ),
         elements=elements,
     )

@@ -98,13 +98,13 @@ def heads_section(run: ReportRun) -> Section:
         better = [head for head, value in known.items() if value < alpha]
         note = (
             _(
-                "Better than relabelled antecedents on the development split, p < {alpha:g} after correction for being "
-                "able to pick the best of {count} heads: {heads}."
+                "Better than with permuted antecedents on the development split, p < {alpha:g} after "
+                "correction for choosing the best of {count} heads: {heads}."
             )
             if better
             else _(
-                "No head is better than relabelled antecedents on the development split, p < {alpha:g} after "
-                "correction for being able to pick the best of {count}."
+                "No head is better than with permuted antecedents on the development split, p < {alpha:g} "
+                "after correction for choosing the best of {count}."
             )
         )
         text = note.format(alpha=alpha, count=len(known), heads=heads_listed(better))
@@ -119,8 +119,8 @@ def heads_section(run: ReportRun) -> Section:
         )
         if held_out
         else _(
-            "Candidate accuracy of every head on the development split. The head of this page was not chosen apart "
-            "from the sentences that its other numbers come from, so nothing here is a test of it."
+            "Candidate accuracy of every head on the development split. The head of this page was not chosen "
+            "on separate sentences, so none of these numbers is a test of it."
         ),
         elements=elements,
     )
@@ -188,7 +188,7 @@ def alignment_section(run: ReportRun) -> Section:
     return Section(
         name="alignment",
         title=_("When does it appear?"),
-        explanation=_("Candidate accuracy of every head during training, beside the accuracy of the model’s answers."),
+        explanation=_("Candidate accuracy of every head during training, and the accuracy of the model’s answers."),
         elements=elements,
     )
 
@@ -216,10 +216,10 @@ def _roles_section(run: ReportRun) -> Section:
         name="roles",
         title=_("What do the other heads do?"),
         explanation=_(
-            "Of the pronoun’s rows alone. Positional: in 90 % of them the largest weight lies the same number of "
-            "tokens back or ahead. Special: half of the weight is on marks such as [CLS]. Cue: half of the largest "
-            "weights are on the cue’s words. Antecedent: ten points above the best shortcut. The bar marks the chosen "
-            "head."
+            "From the pronoun’s rows alone. Positional: in 90 % of them the largest weight is the same number "
+            "of tokens back or ahead. Special: half of the weight is on special tokens such as [CLS]. Cue: "
+            "half of the largest weights are on the cue’s words. Antecedent: ten points above the best "
+            "shortcut. The bar marks the chosen head."
         ),
         elements=elements,
     )

@@ -156,9 +156,9 @@ def _effects_section(run: ReportRun) -> Section:
         name="effects",
         title=_("Meaning, position or a favourite word?"),
         explanation=_(
-            "The weight on one candidate less that on the other, taken apart: how far it follows the right answer "
-            "(meaning), whoever stands first (position), or always the same candidate (entity). 1 is the most there "
-            "can be, 0 is none."
+            "The weight on one candidate minus that on the other, in three parts: how far it follows the "
+            "right answer (meaning), whoever comes first (position), or always the same candidate (entity). 1 "
+            "is the maximum, 0 is none."
         ),
         elements=figure_with_numbers("effects", measures.effects_figure(part), summary, rows),
     )
@@ -182,10 +182,10 @@ def _baselines_section(run: ReportRun) -> Section:
         name="baselines",
         title=_("What do chance and shortcuts reach?"),
         explanation=_(
-            "Rules that look at no attention: the nearest candidate, the first, the subject, the words as a bag, and "
-            "so on. In a balanced corpus position and favourite words get no further than chance. Where a cue picks "
-            "between two of several candidates, these rules choose between the two, so their chance is higher than the "
-            "head’s."
+            "Rules that use no attention: the nearest candidate, the first, the subject, the bag of words, "
+            "and so on. In a balanced corpus, position and favourite words get no further than chance. If a "
+            "cue picks between two of several candidates, these rules choose between the two, so their chance "
+            "is higher than the head’s."
         ),
         elements=elements,
     )
@@ -213,10 +213,10 @@ def _maps_section(run: ReportRun) -> Section:
         name="maps",
         title=_("Do other kinds of map agree?"),
         explanation=_(
-            "Raw weights are the headline, fixed beforehand. The others ask the same of what is really sent, of all "
-            "layers together, or of what the answer reacts to; each at the unit that did best in development, raw "
-            "weights at the head of the headline. Measured on a sample of the items, so the numbers differ a little "
-            "from the headline."
+            "Raw weights are the headline, fixed beforehand. The other maps put the same question to what is "
+            "really sent, to all layers together, or to what the answer reacts to; each at the unit that did "
+            "best on the development split, raw weights at the head of the headline. Measured on a sample of "
+            "the items, so the numbers differ a little from the headline."
         ),
         elements=figure_with_numbers("maps", measures.maps_figure(maps), summary, rows, texts=3),
     )
@@ -253,9 +253,9 @@ def _factors_section(run: ReportRun) -> Section:
         name="strata",
         title=_("Where does it work, and where not?"),
         explanation=_(
-            "The same two accuracies by type of cue, gender, number, distance and number of candidates, and for items "
-            "that the headline leaves out, such as the pronoun first, invented names, or combinations not seen in both "
-            "voices."
+            "The same two accuracies by type of cue, gender, number, distance and number of candidates, and "
+            "for items that the headline leaves out, such as those with the pronoun first, invented names, or "
+            "combinations not seen in both voices."
         ),
         elements=elements,
     )
@@ -311,7 +311,7 @@ def _levels_section(run: ReportRun) -> Section | None:
     shortcuts = [
         {
             _("language"): language_name(language),
-            _("what training showed"): label(level_names(), name),
+            _("in training"): label(level_names(), name),
             _("shortcut"): label(shortcut_names(), shortcut),
             _("accuracy, %"): format_percent(accuracy),
         }
@@ -322,14 +322,15 @@ def _levels_section(run: ReportRun) -> Section | None:
     ]
     return Section(
         name="levels",
-        title=_("Does it hold for combinations that training never showed?"),
+        title=_("Does it hold for combinations that never occurred in training?"),
         explanation=_(
             "In compositions the predicate, the state and the voice (active or passive; in Chinese, who comes "
-            "first) together say who is meant, and no two of them do. Training showed predicate and state together "
-            "in both voices, in the other voice only, or never together, though each with others. An octad, the "
-            "sentences of one predicate with two states (with set cues, a quad), counts if the head is right on each "
-            "of them. The best shortcut is that of a closed list, learned on the whole training split; one that is "
-            "wrong more often than right repeats the answers of the other voice."
+            "first) together say who is meant, and no two of them do. In training, predicate and state "
+            "occurred together in both voices, in the other voice only, or never, though each occurred with "
+            "others. An octad, the sentences of one predicate with two states (with set cues, a quad), counts "
+            "if the head is right on each of them. The best shortcut comes from a closed list, learned on "
+            "the whole training split; one that is wrong more often than right repeats the answers of the "
+            "other voice."
         ),
         elements=[
             level_table(evidence, "{accuracy}\n{name}"),

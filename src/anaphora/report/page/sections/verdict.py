@@ -38,10 +38,10 @@ def _verdict_section(run: ReportRun) -> Section:
         VerdictElement(
             title=_("The layer of the chosen head"),
             note=_(
-                "Lost: how much more task accuracy is lost when the pronoun cannot attend to the antecedent in this "
-                "layer than when a matched edge is cut, one that is as strong or as far away and leads elsewhere. "
-                "Flipped: answers that turn to the other candidate when the pronoun takes over the weights of the "
-                "sentence in which that one is meant."
+                "Lost: how much more task accuracy is lost when the pronoun cannot attend to the antecedent "
+                "in this layer than when a matched edge is cut, one that is as strong or as far away and "
+                "leads elsewhere. Flipped: answers that change to the other candidate when the pronoun gets "
+                "its weights from the sentence in which that candidate is meant."
             ),
             columns=of_layer,
             rows=_group_verdicts(evidence, evidence.verdict, _layer_numbers),
@@ -74,9 +74,9 @@ def _verdict_section(run: ReportRun) -> Section:
         name="verdict",
         title=_("The answer"),
         explanation=_(
-            "Do pronouns attend to their antecedents, and does the model’s answer depend on it? “Supported” needs "
-            "every rule to hold; open a line to see them all, failed ones too. The question is put twice: of the layer "
-            "that the chosen head is in, and of that head alone."
+            "Do pronouns attend to their antecedents, and does the model’s answer depend on it? “Supported” "
+            "needs every rule to hold; open a line to see them all, failed ones too. The question is asked "
+            "twice: about the layer of the chosen head, and about that head alone."
         ),
         elements=elements,
     )
