@@ -75,7 +75,7 @@ def test_items_rows_reasons_and_shortcuts_are_printed_and_written(
     assert "read: 10 items from 11 rows in" in printed
     assert "dropped: 1 row (a candidate is not in the sentence)" in printed
     assert row_of(printed, "nearest")[1:4] == ["en", "4", "0.500"]
-    assert row_of(printed, "bag by place")[3] == "1.000"
+    assert row_of(printed, "bag by position")[3] == "1.000"
     with (tmp_path / "out" / "counts.csv").open() as file:
         assert [row["items"] for row in csv.DictReader(file)] == ["6", "4"]
 

@@ -147,7 +147,7 @@ baseline_names = translated(
     entity_cue=N_("entity cue"),
     bag_of_words=N_("bag of words"),
     bag_with_interactions=N_("bag with interactions"),
-    bag_by_place=N_("bag by place"),
+    bag_by_place=N_("bag by position"),
     words=N_("words"),
     words_and_pairs=N_("words and pairs"),
 )
@@ -261,9 +261,9 @@ level_names = translated(
 """Names of composition levels; a level says in how many voices training had the item's predicate and state together."""
 shortcut_names = translated(
     table_of_wordings=N_("table of wordings"),
-    words_with_places=N_("words with places"),
-    pairs_with_places=N_("pairs with places"),
-    triples_with_places=N_("triples with places"),
+    words_with_places=N_("words with positions"),
+    pairs_with_places=N_("pairs with positions"),
+    triples_with_places=N_("triples with positions"),
     boosted_trees=N_("boosted trees"),
     rule_model=N_("model of the rule"),
     words=N_("words"),

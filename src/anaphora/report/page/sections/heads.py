@@ -216,9 +216,9 @@ def _roles_section(run: ReportRun) -> Section:
         name="roles",
         title=_("What do the other heads do?"),
         explanation=_(
-            "From the pronoun’s rows alone. Positional: in 90 % of them the largest weight is the same number "
-            "of tokens back or ahead. Special: half of the weight is on special tokens such as [CLS]. Cue: "
-            "half of the largest weights are on the cue’s words. Antecedent: ten points above the best "
+            "From the pronoun’s rows alone. Positional: in 90 % of them the largest weight is the same number"
+            " of tokens back or ahead. Special: half of the weight is on special tokens such as [CLS]. Cue: "
+            "in half of them the largest weight is on the cue’s words. Antecedent: ten points above the best "
             "shortcut. The bar marks the chosen head."
         ),
         elements=elements,
