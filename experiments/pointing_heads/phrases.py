@@ -66,8 +66,8 @@ EN = Words(
             "points more than the pronoun: at least -10, and above chance",
         ),
         "names_exchanged": (
-            "It follows the word, not the place",
-            "% that follow the word minus % the place: interval above 0",
+            "It follows the word, not the position",
+            "% that follow the word minus % that follow the position: interval above 0",
         ),
         "transfers": (
             "It beats position rules on other corpora",
@@ -75,12 +75,12 @@ EN = Words(
         ),
         "vector_needs_edge": (
             "The sentence's vector needs its edge",
-            "hundredths of a cosine lost, beyond a matched edge: interval above 0",
+            "cosine lost, in hundredths, more than for a matched edge: interval above 0",
         ),
-        "probe_needs_edge": ("A probe needs its edge", "points lost, beyond a matched edge: at least 5"),
+        "probe_needs_edge": ("A probe needs its edge", "points lost, more than for a matched edge: at least 5"),
         "likelihoods_need_edge": (
             "A language model's likelihoods need the edge of its own best head",
-            "points lost, beyond a matched edge: interval above 0",
+            "points lost, more than for a matched edge: interval above 0",
         ),
     },
     verdicts={"stands": "**stands**", "falls": "**falls**", "not decided": "not decided"},
@@ -173,12 +173,9 @@ ZH = Words(
         "noun_in_place": ("代词换成“那个女人”，照样指向先行词", "比代词多出的百分点：至少 -10，且高于随机水平"),
         "names_exchanged": ("它跟着词走，不跟着位置走", "跟着词的 % 减去跟着位置的 %：区间高于 0"),
         "transfers": ("在别人的语料上，它胜过位置规则", "多出的百分点：每个模型至少在 3 个语料上区间高于 0"),
-        "vector_needs_edge": ("句向量需要它的这条边", "余弦差的额外下降（单位 0.01，与匹配的边相比）：区间高于 0"),
-        "probe_needs_edge": ("探针需要它的这条边", "多损失的百分点（与匹配的边相比）：至少 5"),
-        "likelihoods_need_edge": (
-            "语言模型的似然需要它自己最好的头的边",
-            "多损失的百分点（与匹配的边相比）：区间高于 0",
-        ),
+        "vector_needs_edge": ("句向量需要它的这条边", "余弦差的额外下降（单位 0.01，与对照边相比）：区间高于 0"),
+        "probe_needs_edge": ("探针需要它的这条边", "多损失的百分点（与对照边相比）：至少 5"),
+        "likelihoods_need_edge": ("语言模型的似然需要它自己最好的头的边", "多损失的百分点（与对照边相比）：区间高于 0"),
     },
     verdicts={"stands": "**成立**", "falls": "**不成立**", "not decided": "未定"},
     sets={
@@ -228,7 +225,7 @@ ZH = Words(
         "chance": "随机水平",
         "rule_of_position": "最好的位置规则",
         "edge": "敲除这条边",
-        "matched": "敲除匹配的边",
+        "matched": "敲除对照边",
         "whole": "不改动",
         "probe": "探针，%",
         "vector": "句向量，余弦 / 100",

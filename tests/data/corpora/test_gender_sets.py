@@ -121,7 +121,7 @@ def test_winogender_templates_say_where_pronoun_and_candidates_stand(tmp_path: P
     }  # fmt: skip
     his = by_text["The potter told the guest that his kiln was hot."]
     assert (pronoun(his), words(his), right(his)) == ("his", [["The potter"], ["the guest"]], ["The potter"])
-    assert report.reasons == {"the sentence is not as its template": 1}
+    assert report.reasons == {"the sentence does not match its template": 1}
     assert {example.group for example in by_text.values()} == {"winogender/potter"}
 
 

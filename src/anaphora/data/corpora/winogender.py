@@ -54,7 +54,7 @@ def _example(row: Row, templates: Mapping[tuple[str, str], str]) -> Example:
     text = row["sentence"]
     match = _pattern(templates[occupation, answer], occupation, participant).fullmatch(text)
     if match is None:
-        raise DroppedRowError(N_("the sentence is not as its template"))
+        raise DroppedRowError(N_("the sentence does not match its template"))
     return example_of(
         "winogender",
         text,
