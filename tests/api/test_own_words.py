@@ -52,7 +52,7 @@ def test_words_may_hold_blanks_and_marks() -> None:
             r"words\[2\] \('小明'\) has '小' where the text has '了小明，因为他很生气。', from its character 3",
         ),
         (["小红", "推了"], r"words: they end before '小明，因为他很生气。', character 4 of the text"),
-        ([*WORDS, "！"], r"words\[8\] \('！'\) goes on behind the end of the text"),
+        ([*WORDS, "！"], r"words\[8\] \('！'\) continues after the end of the text"),
         (["小红", " ", *WORDS[1:]], r"words\[1\] \(' '\) is blank"),
         ("", r"words: they end before '小红推了"),
         ([], r"words: they end before '小红推了"),

@@ -33,7 +33,7 @@ class Text:
         if self.language not in LANGUAGES:
             raise UserError(f"language: {self.language!r} must be one of {', '.join(LANGUAGES)}")
         if self.label == "":
-            raise UserError("label: it is empty; leave it out where there is none")
+            raise UserError("label: it is empty; leave it out if there is none")
 
 
 def evenly_sampled(texts: Sequence[Text], most: int | None) -> list[Text]:

@@ -240,7 +240,7 @@ def test_every_document_may_declare_its_own_parts_but_not_in_its_middle(path: Pa
     first, second = ([item for item in everything(splits) if item.group.endswith(name)] for name in ("mill", "well"))
     assert [item.candidates for item in first] == [item.candidates for item in second]
     path.write_text(one.replace("\n\n0.1", "\n\n# global.Entity = etype-eid\n0.1"))
-    with pytest.raises(UserError, match=r"line 10, global\.Entity: it stands in the middle of mill"):
+    with pytest.raises(UserError, match=r"line 10, global\.Entity: it is in the middle of mill"):
         corefud.read(settings(path))
 
 
@@ -390,7 +390,7 @@ def test_a_trace_with_a_number_of_its_own_is_an_empty_node(path: Path) -> None:
         (
             "1\tThe",
             "1-2\tThemill\t_\t_\t_\t_\t_\t_\t_\tEntity=(e7-x-1-)\n1\tThe",
-            "line 3, Entity: it must stand at a word",
+            "line 3, Entity: it must be on a word",
         ),
         ("1\tThe", "2-3\tx\t_\t_\t_\t_\t_\t_\t_\t_\n1\tThe", "line 3, ID: '2-3' must begin with 1"),
         ("1\tThe", "1-9\tx\t_\t_\t_\t_\t_\t_\t_\t_\n1\tThe", "the sentence ends before word 9"),

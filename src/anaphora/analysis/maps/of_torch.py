@@ -39,7 +39,7 @@ def maps_of_layers(
     at_least("sentence", whole_number("sentence", sentence), 0)
     own = [_map_of_layer(number, layer, sentence, tokens) for number, layer in enumerate(layers)]
     if not own:
-        raise UserError("maps: there is no layer; expected one tensor a layer")
+        raise UserError("maps: there is no layer; expected one tensor per layer")
     if len({one.shape for one in own}) > 1:
         raise UserError(f"maps: the layers have different shapes, {[one.shape for one in own]}")
     return np.asarray(np.stack(own))

@@ -102,7 +102,7 @@ def rule_hits(example: Example) -> dict[str, bool]:
     ]
     earlier = sorted((each for each in mentions if each.head < example.pronoun), key=lambda each: each.head)
     if not earlier:
-        raise ValueError("no candidate stands before the mention: there is nothing to choose from")
+        raise ValueError("no candidate comes before the mention: there is nothing to choose from")
     mention = CandidateMention(example.pronoun, own, -1)
     hits = {}
     for name, conditions in RULES.items():

@@ -191,8 +191,8 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         """
         if self.words:
             raise UserError(
-                f"{fields.where}, global.Entity: it stands in the middle of {self.name}; it must stand above the first "
-                "sentence of a document, beside '# newdoc id = '"
+                f"{fields.where}, global.Entity: it is in the middle of {self.name}; it must come before the first "
+                "sentence of a document, next to '# newdoc id = '"
             )
         self.fields = fields
 
@@ -222,7 +222,7 @@ class _ParsedDocumentBuilder(DocumentBuilder):
         if int(first) != len(self._governors) + 1 or int(last) <= int(first):
             raise UserError(f"{where}, ID: {identity!r} must begin with {len(self._governors) + 1} and end after it")
         if has_mention:
-            raise UserError(f"{where}, Entity: it must stand at a word, not at the words {identity} together")
+            raise UserError(f"{where}, Entity: it must be on a word, not on the words {identity} together")
         self.glued_until, self.blank_after_glued = int(last), blank
 
     def _word(self, where: str, cells: list[str], blank: bool) -> None:

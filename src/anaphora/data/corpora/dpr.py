@@ -45,7 +45,7 @@ def _items(path: Path) -> Iterator[tuple[str, Row]]:
         if first != second:
             raise UserError(
                 f"{where}, candidates: {other['names']} are not those of the block before, {one['names']}; blocks "
-                f"{other['number']} and {other['number'] + 1} of a file are a pair, so a block is missing or too many"
+                f"{other['number']} and {other['number'] + 1} of a file are a pair, so a block is missing or added"
             )
     for where, row in items:
         yield where, {"part": path.stem, **row}

@@ -265,7 +265,7 @@ def _tab_separated(path: Path, cell_text: Callable[[str], str]) -> Iterator[tupl
                 )
             raise UserError(f"{where}: {len(cells)} cells; {len(header)} are needed: {', '.join(header)}")
         if cells == header:
-            raise UserError(f"{where}: the header stands here again; leave it out")
+            raise UserError(f"{where}: the header is repeated here; leave it out")
         yield where, dict(zip(header, map(cell_text, cells), strict=True))
 
 

@@ -208,7 +208,7 @@ def rows_below_header(
             if None in row or None in row.values():
                 raise UserError(f"{where}: the number of cells differs from the header's {len(header)}")
             if len(header) > 1 and list(row.values()) == list(header):
-                raise UserError(f"{where}: the header stands here again; leave it out")
+                raise UserError(f"{where}: the header is repeated here; leave it out")
             yield where, row
 
 

@@ -60,7 +60,7 @@ def own_word_spans(text: str, words: str | Sequence[str]) -> list[Span]:
         first = read
         for character in "".join(word.split()):
             if read == len(places):
-                raise UserError(f"words[{number}] ({word!r}) goes on behind the end of the text {text[-_SHOWN:]!r}")
+                raise UserError(f"words[{number}] ({word!r}) continues after the end of the text {text[-_SHOWN:]!r}")
             if text[places[read]] != character:
                 rest = text[places[read] :][:_SHOWN]
                 raise UserError(

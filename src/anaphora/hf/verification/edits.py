@@ -211,7 +211,7 @@ def _check_states(states: Tensor, plain: Tensor, is_decoder: bool, rounding: flo
     blocks = len(states) // 3
     noise, noise_of_last = (rounding * float(part.norm()) for part in (plain, plain[-1]))
     if not float((states[0] - plain).norm()) <= noise:
-        raise UserError("a text beside copies of itself is computed otherwise than alone")
+        raise UserError("a text in a batch with copies of itself gives other numbers than alone")
     cut, *by_hand = (states[1 + kind * blocks : 1 + (kind + 1) * blocks] for kind in range(3))
     for block in range(blocks):
         effect = cut[block] - states[0]
