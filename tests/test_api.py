@@ -220,7 +220,7 @@ def test_an_error_names_what_is_not_there(scored: OpenRun, unscored: OpenRun) ->
         (lambda: attention.map(head=5), r"head \(5\) must be from 0 to 1"),
         (lambda: unscored.attention(TEXT).row("she"), "no head has been chosen on a development split; give"),
         (lambda: scored.attention(TEXT, by="letter"), r"by \('letter'\) must be one of word, token"),
-        (lambda: scored.attention("Anna left.", candidates=["Anna"]), "no third-person pronoun"),
+        (lambda: scored.attention("Anna left.", candidates=["Anna"]), "no English or Chinese third-person pronoun"),
         (lambda: scored.answer(TEXT, "she", []), "candidates are missing: name what the pronoun may refer to"),
         (lambda: scored.answer(TEXT), "candidates are missing"),
         (lambda: scored.answer("Anna left."), "candidates are missing"),

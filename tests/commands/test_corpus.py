@@ -274,7 +274,7 @@ def test_few_items_are_too_few_to_train_on_and_perfect_shortcuts_have_no_interva
     assert ("95 % intervals" in printed) is any(row["low"] != row["high"] for row in rows)
     perfect = [row for row in rows if row["accuracy"] in ("0.0", "1.0")]
     assert all(row["low"] == row["high"] in ("", row["accuracy"]) for row in perfect)
-    assert ("There is no interval where" in printed) is any(row["low"] for row in perfect)
+    assert ("There is no interval if" in printed) is any(row["low"] for row in perfect)
 
 
 def test_shortcuts_of_the_corpus_before_do_not_stay(

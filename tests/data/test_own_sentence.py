@@ -148,7 +148,7 @@ def test_an_antecedent_that_is_no_candidate_is_reported() -> None:
     opened = OpenRun(cast(Run, None))  # the question is wrong before the run is asked
     with pytest.raises(UserError, match=message):
         opened.attention(ENGLISH, "she", candidates, antecedent="Berta")
-    with pytest.raises(UserError, match="no third-person pronoun"):
+    with pytest.raises(UserError, match="no English or Chinese third-person pronoun"):
         opened.attention("Anna left.", candidates=["Anna"])
 
 

@@ -193,7 +193,7 @@ def test_the_current_row_is_the_last_pronouns_or_the_named_one(run: Run) -> None
     assert walk_of(run, query_of()).queries[walk_of(run, query_of()).row] == "she"
     last = walk_of(run, SentenceQuery("She met Tom, and he left."))
     assert last.queries[last.row] == "he"
-    with pytest.raises(UserError, match="no third-person pronoun"):
+    with pytest.raises(UserError, match="no English or Chinese third-person pronoun"):
         walk_of(run, SentenceQuery("Tom met Anna."))
     assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "tom").row == 1
     assert walk_through_run(run, SentenceQuery("Tom met Anna."), 0, 0, "2").row == 2

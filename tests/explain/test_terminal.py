@@ -130,7 +130,7 @@ def test_a_candidate_with_a_line_break_stays_on_one_line(finished: Path, script:
 def test_a_sentence_without_a_pronoun_needs_a_pronoun_or_a_row(finished: Path, script: Script) -> None:
     question = ("explain", "text=Anna met Tom.", f"run={finished}", "layer=0", "head=0")
     status, _, err = script(*question)
-    assert status == 2 and "no third-person pronoun" in err and len(err.splitlines()) == 1
+    assert status == 2 and "no English or Chinese third-person pronoun" in err and len(err.splitlines()) == 1
     for named in ("pronoun=Tom", "row=Tom"):
         status, out, _ = script(*question, named)
         assert status == 0 and "What “Tom” attends to" in out

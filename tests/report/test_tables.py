@@ -309,8 +309,8 @@ def test_page_and_terminal_leave_out_an_interval_of_a_single_point_and_say_why(
     nothing: dict[str, Any] = dict.fromkeys((each.name for each in fields(ScoreIntervals)), None)
     ends = ScoreIntervals(**nothing | {"candidate_accuracy": Interval(low, 1.0)})
     summary = evidence(en=cell(candidate=1.0, intervals=ends))
-    assert ("no interval where all" in scoreboard_section(ReportRun(name="x", evidence=summary)).explanation) == is_told
-    assert ("no interval where all" in printed(monkeypatch, summary)) == is_told
+    assert ("no interval if all" in scoreboard_section(ReportRun(name="x", evidence=summary)).explanation) == is_told
+    assert ("no interval if all" in printed(monkeypatch, summary)) == is_told
     examples = [
         Example(
             text="ab ab ab",
@@ -325,7 +325,7 @@ def test_page_and_terminal_leave_out_an_interval_of_a_single_point_and_say_why(
     right = np.array([0] * 7 + [0 if is_told else 1])
     rows = accuracy_table(ItemAnswers(examples, [Answers.about(examples, right)], {}))
     print_answers([table_row(row) for row in rows], "x")
-    assert ("no interval where all" in capsys.readouterr().out) == is_told
+    assert ("no interval if all" in capsys.readouterr().out) == is_told
 
 
 @pytest.mark.parametrize("low", [1.0, 0.9, float("nan")])
@@ -338,7 +338,7 @@ def test_the_table_of_name_decisions_leaves_out_an_interval_of_a_single_point(
     cells = next(line for line in out.splitlines() if "1.000" in line).split()[-6:]
     ends = ["0.900", "1.000"] if low == 0.9 else ["–", "–"]
     assert cells == ["1.000", *ends, "1.000", "–", "–"]
-    assert ("no interval where all" in out) == (low == 1)
+    assert ("no interval if all" in out) == (low == 1)
 
 
 def test_the_worst_template_is_named_with_the_accuracy_that_ranks_it_and_only_if_templates_differ(

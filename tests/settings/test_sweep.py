@@ -46,7 +46,7 @@ def test_a_sweep_goes_on_after_a_failure_tells_it_at_the_end_and_finds_its_runs_
     assert status == 1 and out.count("finished; its weights are reused") == 2
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/model.safetensors")} == before
     status, out, err = sweep(script, table, tiny_settings, tmp_path, "seed=0,1", "model.attention.heads=2")
-    assert status == 0 and out.count("re-used") == 2
+    assert status == 0 and out.count("reused") == 2
 
 
 def test_a_job_that_was_stopped_is_resumed(
@@ -58,7 +58,7 @@ def test_a_job_that_was_stopped_is_resumed(
     shutil.rmtree(tmp_path / name)
     shutil.copytree(unfinished, tmp_path / name)  # of the same settings
     status, out, _ = sweep(script, table, tiny_settings, tmp_path, "seed=0,1")
-    assert status == 0 and "unfinished; it is resumed" in out and out.count("re-used") == 1
+    assert status == 0 and "unfinished; it is resumed" in out and out.count("reused") == 1
     assert (tmp_path / name / "model.safetensors").read_bytes() == reached
 
 
@@ -98,7 +98,7 @@ def test_jobs_on_different_devices_are_different_runs(
     script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
 ) -> None:
     status, out, _ = sweep(script, table, tiny_settings, tmp_path, "trainer.device=auto,cpu")
-    assert status == 0 and len(names(tmp_path)) == 2 and "re-used" not in out
+    assert status == 0 and len(names(tmp_path)) == 2 and "reused" not in out
 
 
 def test_the_objective_is_that_of_the_weights_that_are_kept(finished: Path) -> None:

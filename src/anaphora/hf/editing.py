@@ -168,7 +168,7 @@ class EditedAttention(PlacedOperations):  # type: ignore[no-untyped-call]
         weights = self._maps(point.weights, factor)
         if edits and not self._are_from_softmax(block, weights):
             raise UserError(
-                f"{self._model}, {place.module}: this text's values are mixed by weights other than those of its softmax"
+                f"{self._model}, {place.module}: this text's values are mixed by weights other than its softmax's"
             )
         for edit in edits:
             weights = edit.weights(weights)
