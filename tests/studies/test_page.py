@@ -99,7 +99,7 @@ def test_the_page_needs_nothing_and_answers_question_verdict_and_runs(tmp_path: 
     for sentence in (
         "Does it?",
         "It does.",
-        "It holds: 1 of 1 condition holds that was",
+        "It holds: 1 of 1 condition, written down",
         '<span class="light yes">',
         "failed: it broke",
         "bilinear + one",
@@ -136,7 +136,7 @@ def test_the_index_has_every_study_with_its_verdict_and_the_figures_of_its_condi
         write_json(tmp_path / result.name / "study.json", result.to_json())
     page = index_text(tmp_path)
     assert page.index("Does it grow?") < page.index("Who knows?") < page.index("Does it?")
-    for sentence in ("It holds: 1 of 1 condition holds that was", "Not so: 1 of 1", "Nothing has been measured yet."):
+    for sentence in ("It holds: 1 of 1 condition, written down", "Not so: 1 of 1", "Nothing has been measured yet."):
         assert sentence in page, sentence
     assert page.count("<figure") == 2 and not re.search(r"https?://(?!www\.w3\.org)", page)
     assert list(verdict_figures(curve)) == ["d_k_score_variance"]

@@ -22,17 +22,15 @@ def answer_sentence(study: Study) -> str:
     verdict = study.verdict.verdict
     text = {
         "holds": _(
-            "It holds: {held} of {conditions:condition holds|conditions hold}; all were written down before "
-            "anything ran."
+            "It holds: {held} of {conditions:condition|conditions}, written down before anything ran, were met."
         ),
         "not so": _(
-            "Not so: {failed} of {conditions:condition|conditions} did not hold, and {unchecked} could not be"
-            " checked; all were written down before anything ran."
+            "Not so: {failed} of {conditions:condition|conditions}, written down before anything ran, did not"
+            " hold, and {unchecked} could not be checked."
         )
         if unchecked
         else _(
-            "Not so: {failed} of {conditions:condition|conditions} did not hold; all were written down before"
-            " anything ran."
+            "Not so: {failed} of {conditions:condition|conditions}, written down before anything ran, did not hold."
         ),
         "open": _(
             "Open: not everything is measured, or runs do not solve the task, so that alignment cannot be compared."
