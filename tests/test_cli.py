@@ -279,13 +279,14 @@ def test_a_termination_ends_with_one_line_unless_it_is_handled(
         finally:
             cleaned.append("up")
 
-    with pytest.raises(SystemExit) as left, user_errors_exit(), user_errors_exit():
-        work()
-    assert (left.value.code, cleaned) == (status, ["up"])
-    assert capsys.readouterr().err == "stopped; all that was written is complete\n"
-    assert signal.getsignal(number) is signal.SIG_DFL
-    before = signal.signal(number, signal.SIG_IGN)
+    before = signal.signal(number, signal.SIG_DFL)  # nohup, for example, ignores SIGHUP
     try:
+        with pytest.raises(SystemExit) as left, user_errors_exit(), user_errors_exit():
+            work()
+        assert (left.value.code, cleaned) == (status, ["up"])
+        assert capsys.readouterr().err == "stopped; all that was written is complete\n"
+        assert signal.getsignal(number) is signal.SIG_DFL
+        signal.signal(number, signal.SIG_IGN)
         with user_errors_exit():
             os.kill(os.getpid(), number)
     finally:

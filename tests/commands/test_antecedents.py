@@ -101,12 +101,12 @@ def test_a_run_that_is_renamed_keeps_its_results(own_run: Path, tmp_path: Path, 
     assert status == 0, err
 
 
-@pytest.mark.parametrize(("name", "value"), [("split", "train"), ("untrained", "1"), ("by", '["type"]')])
+@pytest.mark.parametrize(("name", "value"), [("split", "train"), ("untrained", "2"), ("by", '["type"]')])
 def test_results_with_another_setting_are_not_overwritten(
     name: str, value: str, own_run: Path, tmp_path: Path, script: Script
 ) -> None:
     command = ("antecedents", f"run={own_run}", "formats=[]")
-    first = {"split": "test", "untrained": "0", "by": "[]"}
+    first = {"split": "test", "untrained": "1", "by": "[]"}
     assert script(*command, *(f"{key}={each}" for key, each in first.items()))[0] == 0
     folder = own_run / "antecedents" / "jsonl"
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}

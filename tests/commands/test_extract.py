@@ -172,7 +172,7 @@ def test_chosen_words_attend_wherever_they_stand(finished: Path, plain: PlainTex
     texts = {item["item"]: item["text"] for item in items}
     words = [texts[row["item"]][row["query_start"] : row["query_end"]] for row in rows]
     assert sorted(words) == ["park", "park", "park", "she"]
-    with pytest.raises(UserError, match=r"words \(\['zebra'\]\) appear in none of the 3 texts"):
+    with pytest.raises(UserError, match=r"words \(\['zebra'\]\) appear in none of 3 texts"):
         extract(Extraction(run=str(finished), data=plain, split="train", words=["zebra"], output=str(tmp_path / "no")))
 
 

@@ -169,7 +169,7 @@ def test_settings_survive_being_written(finished: Path, tmp_path: Path) -> None:
 
 
 def test_only_the_checkpoint_to_resume_from_is_no_plain_file_and_it_holds_primitives_alone(unfinished: Path) -> None:
-    plain = (".yaml", ".json", ".safetensors")
+    plain = (".yaml", ".json", ".safetensors", ".html")
     others = [
         path
         for path in unfinished.rglob("*")

@@ -75,7 +75,7 @@ def test_a_run_without_loggers_has_the_same_weights_and_no_curves(tiny: Tiny, tm
     directory = train(tiny(tmp_path, "trainer.loggers=[]"))
     assert RunFiles(directory).weights.read_bytes() == RunFiles(finished).weights.read_bytes()
     assert {path.name for path in directory.iterdir()} == {
-        "config.yaml", "model.safetensors", "tokenizer.json", "training.json",
+        "config.yaml", "model.safetensors", "tokenizer.json", "training.html", "training.json",
     }  # fmt: skip
 
 

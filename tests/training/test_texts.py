@@ -153,7 +153,7 @@ def test_a_repeated_job_finds_its_run_though_the_data_named_the_labels(
     moved.write_bytes(reviews.read_bytes())
     config = classifying(settings, moved, tmp_path)
     assert load_or_train(config, "choose another name=", stages.append).config.data == config.data
-    assert stages[-1].endswith("re-used")
+    assert stages[-1].endswith("its weights are reused")
     moved.write_text(moved.read_text(encoding="utf-8").replace("went", "ran"), encoding="utf-8")
     with pytest.raises(UserError, match="no longer gives the training items"):
         finish_training(config, "choose another name=")
