@@ -40,6 +40,12 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Commands that write a file, with settings, the file that `output` names, and the first file that is written."""
 
 
+@pytest.fixture(autouse=True)
+def _pages_without_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the subsets of fonts, which take most of the time of a page."""
+    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
+
+
 def other_run(run: Path, folder: Path) -> Path:
     """Copy a run to a folder, and change the weights of the copy."""
     shutil.copytree(run, folder)
@@ -231,8 +237,9 @@ def test_a_file_that_another_process_has_written_meanwhile_is_kept(
 
 
 def test_commands_on_one_run_follow_one_another_in_any_order_without_being_told_to_replace(
-    own_run: Path, script: Script
+    own_run: Path, script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("anaphora.report.figures.files._render", lambda *_: b"a figure")
     of_run, untrained = f"run={own_run}", "untrained=0"
     small = ("report", of_run, untrained, "items=4", "sentences=1", "formats=[png]")
     commands = (
