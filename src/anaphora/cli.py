@@ -123,8 +123,15 @@ _GROUPS = (
 )
 _OUT_OF_MEMORY = "not enough memory; lower batching.tokens, model.width or the length of the texts"
 _OF_THE_SYSTEM = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO),
-    *(errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE),
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EIO,
+    errno.ENAMETOOLONG,
+    errno.ELOOP,
+    errno.EMFILE,
+    errno.ENFILE,
 }
 """Errors of the operating system that are not bugs, such as a full or read-only disk, or too many open files."""
 

@@ -216,7 +216,7 @@ def _opened_tokenizer(transformers: Any, place: str, title: str, options: dict[s
             f"{TOKENIZER} beside config.json"
         ) from None
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers invents one if the files are missing
-        raise UserError(f"{title}: its tokenizer is missing; put tokenizer.json beside config.json")
+        raise UserError(f"{title}: its tokenizer is missing; put {TOKENIZER} beside config.json")
     return tokenizer
 
 

@@ -294,12 +294,12 @@ def _affects_maps(
     if BUFFER.search(key) or is_causal_mask or (tensor is not None and tensor.type not in _FLOATING and not shape):
         return False
     children = {child for child, _ in part.named_children()}
-    for prefix in (one for one in prefixes if key.startswith(one)):
-        first = key.removeprefix(prefix).partition(".")[0]
-        is_inside = bool(place) and prefix.endswith(place)
-        if "pool" not in first and (is_inside or first in children or _READ_WITH_TOKENS.search(first)):
-            return True
-    return False
+    firsts = {prefix: key.removeprefix(prefix).partition(".")[0] for prefix in prefixes if key.startswith(prefix)}
+    return any(
+        "pool" not in first
+        and (first in children or _READ_WITH_TOKENS.search(first) or (place and prefix.endswith(place)))
+        for prefix, first in firsts.items()
+    )
 
 
 def _name_with_other_prefix(missing: Sequence[str], unexpected: Collection[str]) -> str | None:

@@ -103,7 +103,7 @@ class ExternalCorpus(Data):
                 raise UserError(f"data.{name} ({share}) must be from 0 to 1")
         checks.at_least("data.folds", self.folds, 2)
         if not 0 <= self.fold < (self.folds or 1):
-            raise UserError(f"data.fold ({self.fold}) must be from 0 to below data.folds ({self.folds or 'not set'})")
+            raise UserError(f"data.fold ({self.fold}) must be 0 or more, below data.folds ({self.folds or 'not set'})")
         if (shares := self.dev_share + self.test_share) > 1 + 1e-9:
             raise UserError(f"data.dev_share + data.test_share ({shares:g}) must be at most 1")
 

@@ -272,9 +272,10 @@ def data_settings(data: Data) -> dict[str, Any]:
     with suppress(UserError):  # the run's data may no longer exist
         files = list(files_read(data).values())
     about = {"data" if name == "kind" else f"data.{name}": value for name, value in stored_settings(data).items()}
+    identity_of = partial(content_identity, files=files)
     for name in (name for name in about if name in PATHS and about[name]):
-        value, read = about[name], partial(content_identity, files=files)
-        about[name] = [read(one) for one in value] if isinstance(value, list) else read(value)
+        value = about[name]
+        about[name] = [identity_of(one) for one in value] if isinstance(value, list) else identity_of(value)
     return about
 
 
