@@ -35,7 +35,7 @@ def generate(settings: EverydayCorpus) -> dict[str, list[Example]]:
     Raises:
         UserError: the content is too small for the requested number of different sentences.
     """
-    tables = controlled.in_drawn_order(_groups(settings), settings.seed)
+    tables = controlled.shuffled_tables(_groups(settings), settings.seed)
     return {split: decoded(table) for split, table in tables.items()}
 
 
@@ -55,7 +55,7 @@ def _scene_quads(
     others = len(set(settings.cue_types(language)) - {SHORT_TEXT})
     generator = EverydayGenerator(content.load(language), settings.seed, quads)
     for split in SPLITS:
-        items = controlled.items_on_top(settings, split, others, SHARE)
+        items = controlled.additional_items(settings, split, others, SHARE)
         for stratum in (EVERYDAY,) if split == "train" else (EVERYDAY, REWORDED):
             where = (language, EVERYDAY, split, stratum)
             yield from controlled.generate_groups(partial(_draw, generator), settings.seed, where, items, texts)

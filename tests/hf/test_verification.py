@@ -21,7 +21,7 @@ from anaphora.base.errors import UserError
 from anaphora.data.own_sentence import example_from_query
 from anaphora.hf.editing import maps_at_points
 from anaphora.hf.reader import open_model
-from anaphora.hf.verification.probe import Probe
+from anaphora.hf.verification.probe import ProbeText
 
 FALCON = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 120, "pad_token_id": 0}
 EXAMPLE = example_from_query(TEXTS[0], "she", ["Anna", "Emma"], "Anna")
@@ -141,7 +141,7 @@ def test_texts_whose_longest_decides_the_angles_of_all_are_read_and_edited_one_b
 
 def test_angles_that_only_a_long_text_writes_are_known_from_their_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in transformers before 5.16: a short text, such as that of the check, leaves the buffer as it is."""
-    monkeypatch.setattr(Probe, "_writes_weights", property(lambda _: False, lambda *_: None), raising=False)
+    monkeypatch.setattr(ProbeText, "_writes_weights", property(lambda _: False, lambda *_: None), raising=False)
     angles = {**LONG_ROPE, "short_factor": [1.0] * 4, "long_factor": [9.0] * 4}
     settings = {**MIXED, "max_position_embeddings": 320, "original_max_position_embeddings": 40}
     assert open_model(random_model("phi3", **settings, rope_parameters=angles), tokenizer()).reading.alone

@@ -107,6 +107,11 @@ def test_a_tokenizer_without_an_unknown_token_is_read(template: str, model: mode
     backend.save(str(tmp_path / "tokenizer.json"))
     own = read_tokenizer(tmp_path).tokenizer
     assert [own.token(number) for number in own.encode("b").ids] == template.replace("$A", "b").split()
+    if isinstance(model, models.Unigram):  # ours names the unknown token by its id
+        assert own.encode("c").unread == ((0, 1),)
+        return
+    with pytest.raises(UserError, match=r"characters that the tokenizer does not know \(.*; its vocabulary needs"):
+        own.encode("c")
 
 
 def test_an_encoder_without_an_output_layer_gives_no_answers(tmp_path: Path) -> None:

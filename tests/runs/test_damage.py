@@ -15,7 +15,7 @@ from anaphora.base.files import locked_directory
 from anaphora.base.tensors import read_arrays, write_arrays
 from anaphora.runs.directory import Run, RunFiles, load, locked_run
 from anaphora.settings.run import Config
-from anaphora.training.checkpoints import check_resumable, read_checkpoint
+from anaphora.training.checkpoints import check_checkpoint, read_checkpoint
 from anaphora.training.run import train
 
 FILES = ("config.yaml", "tokenizer.json", "model.safetensors", "training.json")
@@ -92,12 +92,12 @@ def test_a_damaged_checkpoint_is_refused_before_the_data_are_read_or_is_the_same
     run = Path(shutil.copytree(unfinished, tmp_path / "run"))
     layout, config = RunFiles(run), load_config(run)
     before = read_checkpoint(layout.last_checkpoint)
-    check_resumable(layout, config)
+    check_checkpoint(layout, config)
     refused = 0
     for damaged in damages(RunFiles(unfinished).last_checkpoint.read_bytes(), bits=24):
         layout.last_checkpoint.write_bytes(damaged)
         try:
-            check_resumable(layout, config)
+            check_checkpoint(layout, config)
         except UserError as error:
             assert str(layout.last_checkpoint) in str(error) and "resume=" in str(error)  # noqa: PT017
             refused += 1

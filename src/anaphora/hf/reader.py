@@ -40,7 +40,7 @@ from anaphora.hf.loading import check_loaded, has_output_layer, load_named, quie
 from anaphora.hf.parts import takes_types, text_part
 from anaphora.hf.tokens import Limits, TextReader, padding_id
 from anaphora.hf.verification.forward import eager_maps, held_in_reading_mode, joined_maps, reading_mode, run_model
-from anaphora.hf.verification.probe import Probe
+from anaphora.hf.verification.probe import ProbeText
 from anaphora.hf.verification.reading import (
     MapReading,
     all_layers,
@@ -110,7 +110,7 @@ class TransformersModel:
         Raises:
             UserError: the model's attention cannot be edited; the message gives the reason.
         """
-        return EditableModel(self, Probe(self.model, self.name, self.tokenizer).edit_points(self.reading))
+        return EditableModel(self, ProbeText(self.model, self.name, self.tokenizer).edit_points(self.reading))
 
     def tokenize(self, text: str, second: str | None = None) -> TokenizedText:
         """Tokenize a text or a pair of texts; a [MASK] in a text stands for the model's mask token, if there is one.
@@ -391,7 +391,7 @@ def open_model(
     if not isinstance(loaded, transformers.PreTrainedModel):
         raise UserError(f"{name}: models of the family {family} have no encoder that could be read by itself")
     interface.register()
-    probe = Probe(loaded, name, tokenizer)
+    probe = ProbeText(loaded, name, tokenizer)
     reading = probe.reading()
     probe.check_whole(whole)
     return TransformersModel(name, loaded, tokenizer, family, reading, whole if has_output_layer(whole) else None)

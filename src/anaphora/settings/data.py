@@ -89,7 +89,7 @@ class ExternalCorpus(Data):
     """Settings of a public corpus or of your own file; a corpus without official splits is split by group."""
 
     path: str = MISSING  # the file or folder; `~` is expanded
-    dev_share: float = 0.1  # share of the groups in the dev split
+    dev_share: float = 0.1  # share of the groups in the dev split, if `folds` is not set
     test_share: float = 0.2  # share of the groups in the test split
     folds: int | None = None  # number of cross-validation folds, into which groups outside the test split are divided
     fold: int = 0  # index of the fold that is the dev split, from 0; the other folds are the training split

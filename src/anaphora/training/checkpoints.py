@@ -50,7 +50,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return content
 
 
-def check_resumable(layout: RunFiles, config: Config) -> None:
+def check_checkpoint(layout: RunFiles, config: Config) -> None:
     """Check, before data are loaded, that the checkpoint and the best weights of a run can be used to resume the run.
 
     If the run has no checkpoint, nothing is checked, since training then starts again from the first step.

@@ -33,7 +33,7 @@ from anaphora.settings.model.encoder import check_length
 from anaphora.settings.run import Config, read_config
 from anaphora.settings.training import DECIDE_RESULTS
 from anaphora.training.callbacks import ProgressBar, StopTogether, ValidationCheckpoint
-from anaphora.training.checkpoints import check_resumable, read_checkpoint
+from anaphora.training.checkpoints import check_checkpoint, read_checkpoint
 from anaphora.training.items import (
     TrainingData,
     TrainingDataModule,
@@ -65,7 +65,7 @@ def train(config: Config) -> Path:
             claimed.check_directory()
             until_the_end.enter_context(locked_run(claimed.layout.directory, "" if config.resume else OTHER_FOLDER))
             claimed.check_directory()  # another process may have just finished the run
-            claimed.check_resumable()
+            claimed.check_files()
             return claimed
 
         return _train(on_first_rank(claim), processes, device)
@@ -115,14 +115,14 @@ class _Claim(NamedTuple):
                 f"resume={self.layout.directory}, or choose another name="
             )
 
-    def check_resumable(self) -> None:
+    def check_files(self) -> None:
         """Check the checkpoint, the best weights and the CSV curves of a resumed run; do nothing for a new run.
 
         Raises:
             UserError: a file is damaged or missing, or does not match the run's settings.
         """
         if self.resumed:
-            check_resumable(self.layout, self.config)
+            check_checkpoint(self.layout, self.config)
             if "csv" in self.config.trainer.loggers and curves_file(self.layout.directory).exists():
                 read_curves(curves_file(self.layout.directory))
 

@@ -59,11 +59,11 @@ def read(settings: ControlledCorpus) -> tuple[dict[str, pyarrow.Table], ReadingR
     groups = chain.from_iterable(
         generate_language(settings, quad_generator(settings, language), set()) for language in settings.languages
     )
-    tables = in_drawn_order(groups, settings.seed)
+    tables = shuffled_tables(groups, settings.seed)
     return tables, ReadingReport(rows=sum(map(len, tables.values())))
 
 
-def in_drawn_order(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
+def shuffled_tables(groups: Iterable[tuple[str, list[Example]]], seed: int) -> dict[str, pyarrow.Table]:
     """Collect groups of examples (quads or octads) in one table per split; the seed determines the order of the groups.
 
     `groups` yields (split, examples of the group); the examples of a group stay adjacent.
@@ -179,7 +179,7 @@ def generate_language(
         octads_in_texts = OctadGenerator(language, settings.seed, quads, SHORT_TEXT)
         others = len(set(wanted) - {SHORT_TEXT})
         for split in SPLITS:
-            items = items_on_top(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
+            items = additional_items(settings, split, others, SHORT_TEXT_SHARE if others else 1.0)
             yield from groups(SHORT_TEXT, split, _strata_of_texts(split, items), octads_in_texts.draw_from)
 
 
@@ -204,7 +204,7 @@ def _quad_draw(
     return lambda place: generate(content, next(turns), place, chance)
 
 
-def items_on_top(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
+def additional_items(settings: ControlledCorpus, split: str, other_types: int, share: float) -> int:
     """Return the number of items of a cue type whose items are added to the requested size of a split.
 
     In training, this number is `share` * `train_items`. In dev and test, it is `test_items` / `other_types`, so that

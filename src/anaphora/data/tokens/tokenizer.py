@@ -149,10 +149,17 @@ class Tokenizer:
         """Tokenize many texts.
 
         Raises:
-            UserError: the tokenizer of a published model drops an unknown character, and wrong offsets result.
+            UserError: the tokenizer of a published model drops an unknown character, and wrong offsets result; or its
+                vocabulary lacks the token for unknown characters.
         """
         others = [text for text in texts if not (self._keeps_segments and _PLAIN_TEXT.fullmatch(text))]
-        encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
+        try:
+            encodings = dict(zip(others, self._backend.encode_batch(others), strict=True))
+        except Exception as error:  # the backend raises bare Exception
+            raise UserError(
+                f"a text has characters that the tokenizer does not know ({error}); its vocabulary needs a "
+                "token for them"
+            ) from None
         return [self._tokenized(text, encodings[text]) if text in encodings else self._joined(text) for text in texts]
 
     def _tokenized(self, text: str, encoding: Encoding) -> TokenizedText:

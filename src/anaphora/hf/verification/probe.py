@@ -53,7 +53,7 @@ _NOTHING = 1e-6
 """Largest weight on a later token in a model that still counts as causal."""
 
 
-class Probe:
+class ProbeText:
     """Short trial text on which methods of reading the attention maps of a `transformers` model are tested.
 
     Its tokens are ordinary ones, spread over the vocabulary. The model reads it alone, in a batch with two kinds of
