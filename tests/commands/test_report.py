@@ -514,11 +514,11 @@ def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
     own_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
-    monkeypatch.setattr(
-        "anaphora.report.figures.files.save_figure",
-        lambda figure, stem, formats: stem.with_name(f"{stem.name}.svg").touch(),
+    monkeypatch.setattr("anaphora.report.figures.files._render", lambda *_: b"a figure")
+    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
+    settings = Report(
+        run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both", formats=["svg"]
     )
-    settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
     _, chinese = report.report(settings)
     figures = own_report / "figures"
     mine = figures / "mine.zh.svg"

@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -202,6 +202,18 @@ def _narrow_glyphs(file: Path) -> dict[str, str]:
     return replaced
 
 
+@cache
+def _quadratic_outline(file: Path, name: str) -> Any:
+    """Return the outline of one of a font's glyphs, converted from cubic to quadratic curves."""
+    from fontTools.pens.cu2quPen import Cu2QuPen
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    # An error of half a thousandth of the type size is far below the resolution of print.
+    _open_font(file).getGlyphSet()[name].draw(Cu2QuPen(pen, max_err=0.5, reverse_direction=True))
+    return pen.glyph()
+
+
 def write_subset(
     source: Path,
     target: Path | BinaryIO,
@@ -215,27 +227,17 @@ def write_subset(
     glyph in `source` are left out. If `flavour` is "woff", the font is compressed.
     """
     from fontTools.fontBuilder import FontBuilder
-    from fontTools.pens.cu2quPen import Cu2QuPen
-    from fontTools.pens.ttGlyphPen import TTGlyphPen
 
     font = _open_font(source)
-    glyphs, names, advances = font.getGlyphSet(), font.getBestCmap(), font["hmtx"]
+    names, advances = font.getBestCmap(), font["hmtx"]
     codes = {ord(character): names[ord(character)] for character in characters if ord(character) in names}
     narrower = _narrow_glyphs(source)
     codes |= {code: narrower.get(codes[code], codes[code]) for code in map(ord, narrow) if code in codes}
     order = [".notdef", *dict.fromkeys(codes.values())]
-
-    outlines = {}
-    for name in order:
-        pen = TTGlyphPen(None)
-        # An error of half a thousandth of the type size is far below the resolution of print.
-        glyphs[name].draw(Cu2QuPen(pen, max_err=0.5, reverse_direction=True))
-        outlines[name] = pen.glyph()
-
     builder = FontBuilder(font["head"].unitsPerEm, isTTF=True)
     builder.setupGlyphOrder(order)
     builder.setupCharacterMap(codes)
-    builder.setupGlyf(outlines)
+    builder.setupGlyf({name: _quadratic_outline(source, name) for name in order})
     builder.setupHorizontalMetrics({name: advances[name] for name in order})
     builder.setupHorizontalHeader(ascent=font["hhea"].ascent, descent=font["hhea"].descent)
     label = source.stem
