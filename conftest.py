@@ -213,6 +213,18 @@ def as_before(history: Any) -> None:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures of pages and files empty, and pages without fonts; drawing takes longest in a report."""
+    from markupsafe import Markup
+
+    from anaphora.report.page import write
+
+    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
+    monkeypatch.setattr("anaphora.report.figures.files._render", lambda *_: b"a figure")
+    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
+
+
+@pytest.fixture
 def checkpoints_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let finished runs keep their checkpoints, so that a test can inspect them."""
     from anaphora.training.callbacks import ValidationCheckpoint

@@ -17,6 +17,8 @@ from anaphora.commands.parts.settings import RunItems
 from anaphora.runs.directory import WRITTEN, claimed, load, save_weights
 from anaphora.runs.items import weights_digest
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 Script = Callable[..., tuple[int, str, str]]
 SENTENCE = ("text=Anna met Tom before she left.", "pronoun=she", "candidates=[Anna,Tom]")
 FOLDERS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
@@ -38,12 +40,6 @@ FILES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "report": (("runs=[{run},{second}]",), ("seeds.csv",)),
 }
 """Commands that write a file, with settings, the file that `output` names, and the first file that is written."""
-
-
-@pytest.fixture(autouse=True)
-def _pages_without_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spare the subsets of fonts, which take most of the time of a page."""
-    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
 
 
 def other_run(run: Path, folder: Path) -> Path:
@@ -237,9 +233,8 @@ def test_a_file_that_another_process_has_written_meanwhile_is_kept(
 
 
 def test_commands_on_one_run_follow_one_another_in_any_order_without_being_told_to_replace(
-    own_run: Path, script: Script, monkeypatch: pytest.MonkeyPatch
+    own_run: Path, script: Script
 ) -> None:
-    monkeypatch.setattr("anaphora.report.figures.files._render", lambda *_: b"a figure")
     of_run, untrained = f"run={own_run}", "untrained=0"
     small = ("report", of_run, untrained, "items=4", "sentences=1", "formats=[png]")
     commands = (

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from markupsafe import Markup
 
 from anaphora.analysis.evidence import measurement
 from anaphora.analysis.evidence.headline import no_progress
@@ -28,7 +27,6 @@ from anaphora.commands.parts.shared import headline_of, print_weak_choice
 from anaphora.commands.report import Report
 from anaphora.commands.score import Scoring
 from anaphora.data.tokens.words import UnreadMentions
-from anaphora.report.page import write
 from anaphora.report.page.elements import ReportRun
 from anaphora.report.page.sections import FIGURES
 from anaphora.runs.directory import WRITTEN, RunFiles, load
@@ -212,6 +210,7 @@ def test_scores_of_other_data_are_not_taken_for_evidence_on_the_runs_own(
         done("report", f"run={elsewhere}", *SMALL, "overwrite=true")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_several_runs_share_a_page_that_compares_their_rows(
     reported: Path, tmp_path: Path, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +273,7 @@ def test_a_users_mistake_is_one_line_before_anything_is_measured(
     assert len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_trained_on_masked_tokens_gives_no_answers_but_fills_masks_in_the_causal_tests(
     tmp_path: Path, tiny: Callable[..., Any], done: Done
 ) -> None:
@@ -292,6 +292,7 @@ def test_a_run_trained_on_masked_tokens_gives_no_answers_but_fills_masks_in_the_
     assert [(one["answer"], one["right"]) for one in explorer(run / "report.html")["sentences"]] == [(None, None)] * 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_can_be_asked_nothing_has_a_report_without_causal_tests(
     own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -447,6 +448,7 @@ def test_a_head_that_was_chosen_on_too_few_items_to_tell_heads_apart_is_announce
     assert not capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_words_outside_the_vocabulary_are_printed_and_on_the_page(
     own_report: Path, done: Done, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -458,6 +460,7 @@ def test_words_outside_the_vocabulary_are_printed_and_on_the_page(
     assert "of 8 items, 3 have a pronoun or candidate with 张伟" in (own_report / "report.html").read_text("utf-8")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
     own_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -470,7 +473,6 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
 
     monkeypatch.setattr(measurement, "gather_evidence", gathered)
     monkeypatch.setattr(pages_of_report, "save_figure", lambda figure, stem, formats: figures.append(stem))
-    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))  # drawing takes longest
     asked = Report(run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both")
     pages = report.report(asked)
     assert pages == [own_report / "report.html", own_report / "report.zh.html"]
@@ -486,10 +488,10 @@ def test_pages_in_both_languages_are_of_one_measurement_and_link_to_each_other(
     assert [stem.name for stem in figures] == of_english + [f"{name}.zh" for name in of_english]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_removed(
     own_report: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
     drawn: set[str] = set()
     monkeypatch.setattr(pages_of_report, "save_figure", lambda figure, stem, formats: drawn.add(stem.name))
     settings = Report(run=str(own_report), items=8, untrained=1, sentences=4, formats=["png"])
@@ -510,12 +512,8 @@ def test_tables_and_figures_of_an_earlier_report_that_the_new_one_lacks_are_remo
     assert not {"factors_test.csv", "knockout_test.csv", "heads_alone_test.csv", "divergence_test.csv"} & tables
 
 
-def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(
-    own_report: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(write, "inline_figure", lambda *_: write.InlineFigure("", Markup()))
-    monkeypatch.setattr("anaphora.report.figures.files._render", lambda *_: b"a figure")
-    monkeypatch.setattr("anaphora.report.page.offline.with_fonts", lambda html, *_: html)
+@pytest.mark.usefixtures("undrawn")
+def test_a_report_in_one_language_leaves_no_outdated_page_in_the_other(own_report: Path) -> None:
     settings = Report(
         run=str(own_report), items=8, untrained=1, sentences=4, interface_language="both", formats=["svg"]
     )
