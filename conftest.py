@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -29,6 +30,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test asks the hub
 # The tests draw with the package's own fonts, whether or not the whole one is installed.
 sys.modules["mpl_font"] = None  # type: ignore[assignment]
+
+# With all of torch, transformers and matplotlib in memory, the default makes the collector go through them too often.
+gc.set_threshold(100_000, 50, 100)
 
 ROOT = Path(__file__).parent
 TINY = (

@@ -10,7 +10,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ KIN = ("parent", "kin", "family", "relative", "child")
 """Words in the names of classes of relatives."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # no two nouns of a lexicon are equal, and hashing the fields is slow
 class Noun:
     """Noun or given name.
 
@@ -185,6 +185,7 @@ class Lexicon:
         return list(dict.fromkeys(noun for kind in kinds for noun in self.by_class.get(kind, ())))
 
 
+@cache
 def load(language: str) -> Lexicon:
     """Read the nouns, events and clauses of a language."""
     tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in FILES[language]]
