@@ -20,6 +20,8 @@ from anaphora.report.numbers import format_percent
 from anaphora.runs.items import analysis_code_digest, weights_digest
 from anaphora.settings.data import OwnExamples
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -15,6 +15,8 @@ from anaphora.runs.directory import WRITTEN, RunFiles, load
 from anaphora.settings.run import Config
 from anaphora.training.run import train
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 Script = Callable[..., tuple[int, str, str]]
 COMMANDS = {
     "attention": ("figures", (), "/x.svg"),

@@ -73,6 +73,7 @@ def test_spans_become_word_numbers_in_both_languages() -> None:
             assert stored["shape"][2:] == [len(one["words"])] * 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_row_of_a_pronoun_of_several_words_is_their_mean(tmp_path: Path, evidence: Evidence) -> None:
     shown = exhibit(THEY)
     (one,) = entries(shown)
@@ -90,6 +91,7 @@ def test_the_row_of_a_pronoun_of_several_words_is_their_mean(tmp_path: Path, evi
 
 
 @pytest.mark.parametrize(("kind", "after"), [(None, "· <a"), ("role", "· role · <a")])
+@pytest.mark.usefixtures("undrawn")
 def test_an_example_without_a_kind_has_no_empty_place_for_it(
     kind: str | None, after: str, tmp_path: Path, evidence: Evidence
 ) -> None:
@@ -127,6 +129,7 @@ def test_an_answer_is_a_candidates_text_and_empty_for_none_of_them(
     assert (one["answer"], one["right"], one["head_right"]) == (expected, right, True)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path, evidence: Evidence) -> None:
     run = ReportRun(
         name="one",
@@ -141,6 +144,7 @@ def test_the_page_takes_the_entries_and_names_what_has_no_answer(tmp_path: Path,
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "none of them"), ("zh", "都不是")])
+@pytest.mark.usefixtures("undrawn")
 def test_each_page_says_none_of_them_in_its_own_language(
     language: str, words: str, tmp_path: Path, evidence: Evidence
 ) -> None:

@@ -115,6 +115,7 @@ def test_the_caption_of_a_narrow_table_is_as_wide_as_other_text_and_leaves_its_t
     assert in_browser(page, body, {"early": True}, tmp_path, "--window-size=1280,900") == [46 * 16, True, False]
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("language", "names", "colon"), [("en", "first and third", ": "), ("zh", "first、third", "：")]
 )

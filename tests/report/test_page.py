@@ -33,6 +33,7 @@ from anaphora.report.page.explorer import attention_entry, pack_map, unpack_map
 from anaphora.report.page.offline import number_parts
 from anaphora.report.page.opening import comparison_section, run_facts, run_headline
 from anaphora.report.page.sections import run_sections
+from anaphora.report.page.sections.heads import heads_section
 from anaphora.report.page.write import write_attention_page, write_report
 from anaphora.report.terminal import print_comparison
 
@@ -296,8 +297,7 @@ def test_the_section_on_one_head_names_what_it_carries_and_the_best_other_word(e
 
 def test_the_section_on_heads_claims_a_choice_on_other_sentences_only_where_there_was_one(evidence: Evidence) -> None:
     def explanation(of: Evidence) -> str:
-        (section,) = [each for each in run_sections(ReportRun(name="a", evidence=of)) if each.name == "heads"]
-        return section.explanation
+        return heads_section(ReportRun(name="a", evidence=of)).explanation
 
     claim = "all other numbers come from sentences that had no part in the choice"
     assert claim in explanation(evidence)
@@ -352,6 +352,7 @@ def test_each_part_may_be_missing_alone(part: str, evidence: Evidence, least_unm
     assert len(unmeasured(run.evidence)) >= least_unmeasured
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_of_nothing_is_a_report(tmp_path: Path, evidence: Evidence) -> None:
     nothing = replace(evidence, languages={}, strata={}, **OPTIONAL)
     write_report(tmp_path / "a.html", [ReportRun(name="empty", evidence=nothing)], "Nothing")
@@ -360,6 +361,7 @@ def test_a_report_of_nothing_is_a_report(tmp_path: Path, evidence: Evidence) -> 
     assert "No sentences were given." in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_page_links_to_its_translations_and_is_otherwise_in_its_own_language(
     tmp_path: Path, evidence: Evidence
 ) -> None:
@@ -429,6 +431,7 @@ def test_a_comparison_tells_as_many_items_from_the_same_items(
     assert compare_runs([with_digests(en="a", zh="c"), with_digests(en=None, zh="c")])[0].same_items is None
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_run_that_it_shows(
     tmp_path: Path, evidence: Evidence, sentences: list[dict[str, Any]]
 ) -> None:
@@ -447,6 +450,7 @@ def test_each_of_several_runs_shows_its_own_weights_and_the_explorer_names_the_r
     assert "The maps and answers are those of first, the first run." in html
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_explorer_begins_with_a_sentence_of_the_pages_language(
     tmp_path: Path, evidence: Evidence, sentences: list[dict[str, Any]], language: str
