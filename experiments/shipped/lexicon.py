@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -76,7 +76,7 @@ class Noun:
     is_plural: bool = False
     is_animal: bool = False
 
-    @property
+    @cached_property
     def is_name(self) -> bool:
         """Return whether the noun is a given name, which has no determiner."""
         return "name" in self.classes
@@ -86,7 +86,7 @@ class Noun:
         """Return whether one of the classes has relatives."""
         return any(part in KIN for kind in self.classes for part in kind.split("_"))
 
-    @property
+    @cached_property
     def is_mass(self) -> bool:
         """Return whether the noun is a mass noun, without plural and indefinite article."""
         return any(kind.endswith("_mass") for kind in self.classes)
@@ -101,7 +101,7 @@ class Noun:
         is_listed = any(not kind.startswith(ONE_WORD) for kind in self.classes)
         return bool(self.other) or (language == "zh" and (is_listed or not self.genders))
 
-    @property
+    @cached_property
     def sort(self) -> str:
         """Return the sort of the noun: person, animal or thing."""
         return PERSON if self.genders else ANIMAL if self.is_animal else THING
@@ -180,9 +180,17 @@ class Lexicon:
             found[noun.sort].append(noun)
         return {kind: tuple(nouns) for kind, nouns in found.items()}
 
-    def nouns_of(self, kinds: list[str]) -> list[Noun]:
+    def nouns_of(self, kinds: Iterable[str]) -> tuple[Noun, ...]:
         """Return the nouns of the given classes without duplicates."""
-        return list(dict.fromkeys(noun for kind in kinds for noun in self.by_class.get(kind, ())))
+        key = tuple(kinds)
+        if key not in self._unions:
+            self._unions[key] = tuple(dict.fromkeys(noun for kind in key for noun in self.by_class.get(kind, ())))
+        return self._unions[key]
+
+    @cached_property
+    def _unions(self) -> dict[tuple[str, ...], tuple[Noun, ...]]:
+        """Return the results of `nouns_of` so far; every drawn item asks for several."""
+        return {}
 
 
 @cache
