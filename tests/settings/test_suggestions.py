@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 
 import pytest
@@ -17,10 +18,12 @@ Script = Callable[..., tuple[int, str, str]]
 COMPOSED = [name for name, command in COMMANDS.items() if command.is_composed]
 
 
+@cache
 def keys_of(name: str) -> list[str]:
     return list(dict.fromkeys([*setting_keys(COMMANDS[name].schema), *(groups_of(name) or ())]))
 
 
+@cache
 def groups_of(name: str) -> list[str] | None:
     return list(default_groups(name)) if COMMANDS[name].is_composed else None
 
@@ -55,8 +58,9 @@ def test_an_option_of_other_programs_names_the_full_key_or_several(name: str) ->
         last = re.split(r"[./]", key)[-1]
         ending = [last] if last in keys else [other for other in keys if re.search(rf"[./]{last}$", other)]
         for typed in ([f"--{last.replace('_', '-')}", "7"], [f"--{last}=7"], [last, "7"]):
-            assert message(name, *typed).startswith(f"{' '.join(typed)}: write {ending[0]}=7")
-            assert all(f"{other}=7" in message(name, *typed) for other in ending[:4])
+            said = message(name, *typed)
+            assert said.startswith(f"{' '.join(typed)}: write {ending[0]}=7")
+            assert all(f"{other}=7" in said for other in ending[:4])
 
 
 @pytest.mark.parametrize("name", COMPOSED)

@@ -81,7 +81,7 @@ def test_data_that_are_not_there_stop_the_study_before_anything_runs(
     assert not (tmp_path / "small").exists()
 
 
-@pytest.mark.usefixtures("checkpoints_stay")
+@pytest.mark.usefixtures("checkpoints_stay", "undrawn")
 def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,8 +105,9 @@ def test_runs_are_ordinary_run_directories_taken_up_where_a_kill_left_them(
 
 
 def test_a_study_finds_its_finished_runs_though_their_data_were_moved(
-    planned: Callable[..., StudyPlan], table: Path, tmp_path: Path
+    planned: Callable[..., StudyPlan], table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(engine, "write_study", lambda *_: None)
     plan = planned(factors={}, measures=["scores"])
     study = engine.run_study(plan, CONFIGS)
     weights = RunFiles(jobs(plan)[0].directory).weights
@@ -124,6 +125,7 @@ def test_a_study_finds_its_finished_runs_though_their_data_were_moved(
 def test_measures_on_other_items_are_replaced_only_if_that_is_wanted(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(engine, "write_study", lambda *_: None)
     cells: dict[str, Any] = {"factors": {}, "measures": ["scores"]}
     engine.run_study(planned(**cells), CONFIGS)
     run = jobs(planned(**cells))[0].directory
@@ -144,6 +146,7 @@ def test_measures_on_other_items_are_replaced_only_if_that_is_wanted(
     assert record == {"data": "the run's own", "items": 4, "layer": None, "head": None, "untrained": 0}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_run_that_fails_is_reported_and_the_others_go_on(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,12 +186,14 @@ def test_only_names_the_cells_to_run_and_seeds_come_in_turn(
     planned: Callable[..., StudyPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = planned(seeds=[3, 5])
-    assert [(job.cell, job.seed) for job in jobs(plan)] == [("base", 3), ("one", 3), ("base", 5), ("one", 5)]
-    assert [job.config.seed for job in jobs(plan)] == [3, 3, 5, 5]
+    planned_jobs = jobs(plan)
+    assert [(job.cell, job.seed) for job in planned_jobs] == [("base", 3), ("one", 3), ("base", 5), ("one", 5)]
+    assert [job.config.seed for job in planned_jobs] == [3, 3, 5, 5]
     worked: list[tuple[str, int]] = []
     monkeypatch.setattr(
         engine, "train_and_measure", lambda config, *_: worked.append((Path(config.output).name, config.seed))
     )
+    monkeypatch.setattr(engine, "write_study", lambda *_: None)
     summary = engine.run_study(replace(plan, only=["one"]), CONFIGS)
     assert worked == [("one", 3), ("one", 5)]
     assert [cell.name for cell in summary.cells] == ["base", "one"]
@@ -211,6 +216,8 @@ def test_cells_that_only_leaves_out_count_only_if_they_were_measured_on_the_same
     monkeypatch.setattr(engine, "write_study", lambda *_: None)
     factors = {"heads": {"one": ["model.attention.heads=1"]}, "data": {"other": ["data.seed=7"]}}
     plan = planned(factors=factors)
+    composed = cells_of(plan, CONFIGS)
+    monkeypatch.setattr(engine, "cells_of", lambda *_: composed)
 
     def counted(*only: str) -> list[str]:
         summary = engine.run_study(replace(plan, only=list(only)), CONFIGS)
@@ -311,6 +318,7 @@ def test_an_impossible_plan_is_reported(
         planned(**changes)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_cells_start_from_pretrained_weights_and_heads_by_number_are_supervised(
     table: Path, tmp_path: Path, compose: Callable[..., Any]
 ) -> None:
