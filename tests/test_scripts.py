@@ -244,6 +244,7 @@ def gap(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("source", ["jsonl", "csv", "parquet", "dpr", "gap"])
 def test_own_data_and_public_corpora_go_all_the_way(
     source: str, table: Path, tmp_path: Path, done: Callable[..., str]
@@ -267,9 +268,10 @@ def test_own_data_and_public_corpora_go_all_the_way(
     done("score", f"run={run}", "untrained=1")
     assert metrics(run)["languages"]
     done("attention", f"run={run}")
-    assert (run / "figures" / "test_scoreboard.png").stat().st_size > 500
+    assert (run / "figures" / "test_scoreboard.png").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_demonstration_trains_then_reuses_and_resumes(
     tmp_path: Path, done: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,7 +293,7 @@ def test_the_demonstration_trains_then_reuses_and_resumes(
     assert "The same words, another reading" in page and "en-1" in page and "zh-1" in page
     files = {path.name for path in (tmp_path / "demo" / "figures").iterdir()}
     assert {"quad_en_role.svg", "effects.svg", "knockout.svg", "row_en_right.svg"} <= files
-    # Drawing takes longest, and was just seen to work.
+    # The pages were just seen to be written.
     monkeypatch.setattr("anaphora.report.figures.files.save_in_languages", lambda *_: [])
     monkeypatch.setattr(
         "anaphora.commands.parts.pages.write_pages", lambda evidence, settings: [tmp_path / "demo" / "report.html"]
