@@ -25,6 +25,9 @@ def sweep(
     return script("train", "-m", "data=jsonl", f"data.path={table}", f"output={output}", *tiny_settings, *overrides)
 
 
+SHORT = ("optimizer.steps=2", "validation.every=2")
+
+
 def names(output: Path) -> list[str]:
     return sorted(path.parent.name for path in output.glob("*/model.safetensors"))
 
@@ -33,6 +36,7 @@ def test_a_sweep_goes_on_after_a_failure_tells_it_at_the_end_and_finds_its_runs_
     script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
 ) -> None:
     wanted = ("seed=0,1", "model.attention.heads=2,3")  # a width of 16 has no three heads
+    tiny_settings = (*tiny_settings, *SHORT)
     status, out, err = sweep(script, table, tiny_settings, tmp_path, *wanted)
     assert status == 1
     assert "2 of the sweep's jobs failed:" in err
@@ -65,7 +69,7 @@ def test_a_job_that_was_stopped_is_resumed(
 def test_a_name_for_all_jobs_is_a_failure_of_the_second_with_a_way_out(
     script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
 ) -> None:
-    status, _, err = sweep(script, table, tiny_settings, tmp_path, "seed=0,1", "name=one")
+    status, _, err = sweep(script, table, (*tiny_settings, *SHORT), tmp_path, "seed=0,1", "name=one")
     assert status == 1 and "1 of the sweep's jobs failed" in err
     assert "holds a run with other settings; give the jobs of a sweep no name=, or a different one each" in err
 
@@ -87,7 +91,7 @@ def test_a_jobs_name_follows_from_its_overrides_and_stays_short() -> None:
 def test_a_sweep_over_experiments_takes_a_setting_with_an_effect_in_one_of_them(
     script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
 ) -> None:
-    given = (*tiny_settings, "model.tied_output=true", "optimizer.steps=2", "validation.every=2")
+    given = (*tiny_settings, "model.tied_output=true", *SHORT)
     status, _, err = sweep(script, table, given, tmp_path, "experiment=bilinear,token_values")
     assert (status, len(names(tmp_path))) == (0, 2), err
     status, _, err = sweep(script, table, given, tmp_path, "experiment=bilinear,slot")
@@ -97,7 +101,7 @@ def test_a_sweep_over_experiments_takes_a_setting_with_an_effect_in_one_of_them(
 def test_jobs_on_different_devices_are_different_runs(
     script: Script, table: Path, tiny_settings: tuple[str, ...], tmp_path: Path
 ) -> None:
-    status, out, _ = sweep(script, table, tiny_settings, tmp_path, "trainer.device=auto,cpu")
+    status, out, _ = sweep(script, table, (*tiny_settings, *SHORT), tmp_path, "trainer.device=auto,cpu")
     assert status == 0 and len(names(tmp_path)) == 2 and "reused" not in out
 
 
